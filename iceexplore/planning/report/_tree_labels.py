@@ -30,7 +30,7 @@ def share_of(part: float, whole: float) -> str:
 
 
 def basename(location: str | None) -> str:
-    """Return the last part of a location."""
+    """Return the last part of a location, such as the name of a file; ``(no location)`` if there is none."""
     if not location:
         return "(no location)"
     return location.rstrip("/").rpartition("/")[2] or location
@@ -57,9 +57,9 @@ def held(rows: int | None, size: int | None, files: int | None = None) -> str:
 def damage(plan: PlannedScan) -> str:
     """Return a warning to append to the summary of a plan; empty if no problem was found.
 
-    The warning is that rows may be wrong or missing in the result of the scan. One cause is metadata that cannot be
-    read; ``plan.notes`` names these files. The other is metadata that can be read but contradicts itself;
-    ``plan.doubts`` has the contradictions.
+    The warning is that rows may be wrong or missing in the result of the scan. One cause is metadata files that cannot
+    be read; ``plan.notes`` names them. The other is metadata that can be read but has problems, such as contradictions;
+    ``plan.doubts`` describes them.
     """
     known = 0 if plan.appends is None else len(plan.appends.notes)
     if len(plan.notes) <= known:
@@ -72,16 +72,18 @@ def damage(plan: PlannedScan) -> str:
 
 
 def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[str, ...]:
-    """Return the lines of text in the node of a root, such as ``3 of 12 manifests read``.
+    """Return the lines of text in the node of a root (manifest list or V4 root manifest).
+
+    An example is ``3 of 12 manifests read``.
 
     Parameters
     ----------
     scan
         The root, with its data manifests and which of them the plan reads.
     own
-        The numbers of data files that a V4 root lists itself, and of those that are read; None if it lists none.
+        How many data files a V4 root lists itself, and how many of these the plan reads; None if it lists none.
     snapshot
-        Whether the first line is the snapshot id.
+        True to begin with a line that shows the id of the root's snapshot.
     """
     lines = [f"snapshot {scan.snapshot.snapshot_id}"] if snapshot else []
     if len(scan.rows):
@@ -94,7 +96,11 @@ def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[st
 
 
 def leaf_lines(leaf: LeafScan) -> tuple[str, ...]:
-    """Return the lines of a manifest: how many of its files are read, and its size."""
+    """Return the lines of text in the node of a data manifest.
+
+    They show how many of its data files the plan reads, such as ``3 of 12 files read``, and the size of the manifest
+    itself. One more line is added if the manifest is only partly readable.
+    """
     lines = [f"{leaf.kept_files:,} of {amount(leaf.files, 'file')} read", human_bytes(leaf.length)]
     return tuple(lines) if leaf.readable else (*lines, "only partly readable")
 

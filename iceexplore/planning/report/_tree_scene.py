@@ -1,6 +1,7 @@
 """Build the nodes and edges of a drawn plan.
 
-The drawing has a maximum number of nodes. The nodes of all other manifests, files and deletes are never created.
+The drawing has a maximum number of nodes, so that large plans can be drawn, too. If there are more manifests, files or
+deletes than that, nodes are created for only some of them, and further nodes show how many others there are.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _TERMS = 4
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A manifest that is shown, or the files that a V4 root lists itself.
+    """A manifest that has a node in the drawing, or the files that a V4 root lists itself.
 
     Attributes
     ----------
@@ -45,9 +46,10 @@ class _Leaf:
     node
         The node of the manifest; None for files that a V4 root lists itself.
     parent, level
-        The id of the node below which the files are drawn, and the level of their nodes.
+        The id of the node below which the files are drawn, and the level of their nodes in the tree; the level of the
+        table is 0.
     cuts
-        The nodes for files that are skipped.
+        The nodes for files that the plan skips. A node may represent several files.
     """
 
     leaf: LeafScan
@@ -59,7 +61,7 @@ class _Leaf:
 
 @dataclass(frozen=True)
 class _Root:
-    """A root that is shown.
+    """A root (manifest list or V4 root manifest) that has a node in the drawing.
 
     Attributes
     ----------
@@ -70,7 +72,7 @@ class _Root:
     folded
         The other manifests that were read. A single node shows their number.
     cuts
-        The nodes for manifests that are skipped.
+        The nodes for manifests that the plan skips. A node may represent several manifests.
     """
 
     node: SceneNode
@@ -172,8 +174,9 @@ class _Drawing:
     def chosen(self) -> tuple[list[int], list[int]]:
         """Choose the roots to show.
 
-        The result has two lists of indices in ``plan.roots``: first of the roots to show, then of all other roots. If
-        an incremental plan has more roots than may be shown, roots with a file that the plan reads are preferred.
+        The result has two lists of indices in ``plan.roots``: first of the roots to show, then of all other roots. Only
+        an incremental plan has several roots, one per planned snapshot. If there are more than may be shown, roots with
+        a file that the plan reads are preferred.
         """
         every = list(range(len(self.plan.roots)))
         room = self.room(8)
@@ -225,7 +228,8 @@ class _Drawing:
     def reasons(self, index: int, leaves: Sequence[LeafScan]) -> dict[int | None, pa.Table]:
         """Explain, for each of the given manifests of a root, why its skipped files are skipped.
 
-        The manifests are in the cache, because planning has read them.
+        A plan keeps only the files that it reads, so the manifests are read again to find the skipped files. Usually
+        they are still in the cache.
 
         Parameters
         ----------
@@ -267,10 +271,10 @@ class _Drawing:
             self.cut(group.parent, group.level, "data-file", cut)
 
     def rest(self, root: _Root) -> None:
-        """Add the last nodes below a root: those that represent several manifests, and those of skipped manifests.
+        """Add one node for all manifests in ``root.folded``, and the nodes in ``root.cuts``.
 
-        If some manifests were read but have no node of their own, one node shows their number. Then the nodes in
-        ``root.cuts`` are added, which are for skipped manifests.
+        The manifests in ``root.folded`` were read but have no nodes of their own, so one node shows their number. The
+        nodes in ``root.cuts`` are those for skipped manifests.
         """
         if root.folded:
             kept, files = (sum(getattr(leaf, n) for leaf in root.folded) for n in ("kept_files", "files"))
@@ -307,7 +311,7 @@ class _Drawing:
         record
             The dictionary that `task_records` returns for the file.
         group
-            The manifest that lists the file. It determines the parent of the node.
+            The manifest, or the V4 root, that lists the file. The new node is drawn below its node.
         """
         name = f"file:{task}"
         self.shown[task] = name

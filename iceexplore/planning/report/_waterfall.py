@@ -1,4 +1,8 @@
-"""Draw bars for the numbers of manifests, files, bytes and rows that remain after each level of a plan."""
+"""Draw bars for the numbers of manifests, files, bytes and rows that remain after each level of a plan.
+
+The levels are the steps in which planning excludes data: with the root (manifest list or V4 root manifest), with the
+leaf manifests, and with the row-group metrics in footers. The rows that deletes remove are shown as one more level.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +45,11 @@ _Measure: TypeAlias = tuple[int | None, bool]
 class Waterfall(BarPicture):
     """The numbers of manifests, files, bytes and rows that remain after each level of a plan, shown as bars.
 
-    The first level is the whole table. The next level is what remains after the filter is evaluated on the manifest
-    list or root manifest, and the next what remains after it is evaluated on the leaf manifests. If the plan prunes row
-    groups, one more level is what remains after that. If deletes apply to the files, the last level is what remains
-    after the deleted rows are removed.
+    A level is a step of planning. The first level is the whole table (for an incremental plan, all appended files). The
+    second level shows what remains after the filter is evaluated on the manifest list or root manifest, and the third
+    what remains after it is evaluated on the leaf manifests. If the plan prunes row groups, one more level shows what
+    remains after that. If deletes apply to the files, the last level shows what remains after the deleted rows are
+    removed.
 
     Attributes
     ----------
@@ -58,7 +63,8 @@ class Waterfall(BarPicture):
         - ``level``: the name of the level.
         - ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups``: what remains; null where unknown.
         - ``known``: where these numbers come from, such as ``counted in the manifests``.
-        - ``note``: the terms of the filter that skipped most items at this level; for deletes, their number.
+        - ``note``: the two terms of the filter that skipped most manifests, files or row groups at this level; for the
+          level of deletes, the number of deletes.
     """
 
     title: str
@@ -68,7 +74,8 @@ class Waterfall(BarPicture):
     def chart(self) -> BarChart:
         """Return a chart with one row per level, and one column each for manifests, files, bytes, rows and row groups.
 
-        The pale part of a bar is the amount that the level removed.
+        The solid part of a bar is the amount that remains after the level, and the pale part is the amount that the
+        level removed.
 
         Columns and rows without content are left out:
 
@@ -103,15 +110,15 @@ def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | No
     unit
         The name of the column, such as ``bytes``.
     value
-        The number that remains after the level; None if it is unknown. Then there is no bar for manifests and row
-        groups, and an empty one with the text ``not known`` for the other units.
+        The number that remains after the level; None if it is unknown. In this case, the result is None for manifests
+        and row groups, and an empty bar with the text ``not known`` for the other units.
     before
-        A pair: the number that remained after an earlier level, and whether that number is only an upper limit. The
-        level is the latest for which the number is known; if there is none, the number is None. The percentage in the
-        text is ``value`` divided by this number. There is no percentage if the number is None or an upper limit, or if
-        nothing was removed after that level.
+        A pair: the number that remained after the previous level, and whether it is only an upper limit. Levels whose
+        number is unknown are passed over; if there is no level with a known number, the number is None. The percentage
+        in the text is ``value`` divided by this number. There is no percentage if the number is None or an upper limit,
+        or if ``value`` is not less than it.
     most
-        Whether ``value`` is an upper limit. Then the text begins with ``up to``.
+        Whether ``value`` is only an upper limit. If so, the text begins with ``up to``, except for 0.
     """
     if value is None:
         return None if unit in _OPTIONAL else Bar(0.0, "not known")
@@ -130,8 +137,8 @@ def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
     Parameters
     ----------
     exact
-        Also read the pruned manifests, to count their files, rows and bytes for the first level. If False, these
-        numbers are taken from the root and from the snapshot's summary; they are null if these do not contain them.
+        Also read the pruned manifests, to count their files, rows and bytes for the first level. If False, the counts
+        in the root and in the snapshot's summary are used instead; a number that is in neither of them is null.
     """
     table = levels_table(plan, exact=exact)
     notes = _notes(plan, table)
@@ -166,10 +173,10 @@ def _summary(plan: PlannedScan, first: Mapping[str, Any]) -> str:
 def _notes(plan: PlannedScan, levels: pa.Table) -> list[str]:
     """Return one note per level, such as ``12 files skipped by id > 9; 3 for other reasons``.
 
-    A note has the two terms of the filter that skipped most items at the level. If the plan skips too many items to
-    count them by term, the note refers to ``.skipped`` instead. If some manifests could not be read in full, the note
-    of the level ``after the leaf manifests`` begins with the number of these manifests. A level at which nothing was
-    skipped has an empty note.
+    A note has the two terms of the filter that skipped most manifests, files or row groups at the level. It is empty if
+    nothing was skipped. If the plan skips too many manifests and files to count them by term (`_EXPLAINED`), the notes
+    of all levels but the first refer to `ScanPlan.skipped` instead. If some manifests could not be read in full, the
+    note of the level ``after the leaf manifests`` begins with the number of these manifests.
 
     Parameters
     ----------

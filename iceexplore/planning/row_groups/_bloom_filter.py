@@ -39,7 +39,13 @@ class BloomFilter:
         self.words = words
 
     def may_contain(self, encoded: bytes) -> bool:
-        """Return whether the filter may contain a value in plain encoding (for byte arrays, without the length)."""
+        """Return whether the filter may contain a value; if False, it certainly does not.
+
+        Parameters
+        ----------
+        encoded
+            The value in Parquet's plain encoding, but without the length that this encoding puts before a byte array.
+        """
         import xxhash
 
         digest = xxhash.xxh64_intdigest(encoded)  # seed 0
@@ -57,8 +63,9 @@ def read_bloom_filter(storage: Storage, location: str, offset: int, length: int 
     location
         The location of the Parquet file.
     offset, length
-        The position and size of the filter in bytes, from ``bloom_filter_offset`` and ``bloom_filter_length`` in the
-        file's footer. The length is None if the footer lacks it, as in files of older writers.
+        The position and size in bytes of the filter, including its header, from ``bloom_filter_offset`` and
+        ``bloom_filter_length`` in the file's footer. The length is None if the footer lacks it, as in files of older
+        writers.
 
     Raises
     ------

@@ -29,18 +29,19 @@ _MAX_LOOKUPS = 1_000
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the filter in one file.
+    """A column that the filter uses, with its metrics in one data file.
 
     Attributes
     ----------
     field
         The column in the table's schema.
     evidence
-        Its metrics, one row per row group.
+        The metrics of the column, one row per row group. Bounds have the column's Iceberg type.
     leaf
         The leaf of the Parquet schema that stores the column; None if the file lacks the column.
     chunks
-        The footer's bounds and counts of the column, one element per row group; empty if the file lacks the column.
+        The bounds and counts as they are stored in the footer, one element per row group; empty if the file lacks the
+        column.
     """
 
     field: NestedField
@@ -269,10 +270,16 @@ def _predicate(p: Predicate, n: int, column: Column | None, bloom: tuple[TableSt
 
 
 def _perhaps(p: Predicate, column: Column, i: int, bloom: tuple[TableState, str]) -> bool:
-    """Return whether row group ``i`` may contain a literal of the predicate; True if its Bloom filter is not used.
+    """Return whether row group ``i`` may contain one of the literals of an ``=`` or ``in`` predicate.
 
-    The Bloom filter is not used if it is missing or unreadable, if there are more than `_MAX_LOOKUPS` literals, or if
-    the bytes that Parquet would hash for a literal are unknown.
+    The column's Bloom filter in this row group decides. The result is also True if this filter cannot be used: if it is
+    missing or unreadable, if there are more than `_MAX_LOOKUPS` literals, or if the bytes that Parquet would hash for a
+    literal are unknown.
+
+    Parameters
+    ----------
+    bloom
+        The table state, and the location of the data file that contains the Bloom filter.
     """
     if column.leaf is None or column.chunks[i].bloom_offset is None or len(p.literals) > _MAX_LOOKUPS:
         return True

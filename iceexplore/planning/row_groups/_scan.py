@@ -54,8 +54,9 @@ def leaf_of(
 ) -> int:
     """Find the leaf of a file's Parquet schema that stores a column of the table.
 
-    - If the file has any field ids, the leaf is found by field id. If no leaf has the column's id, but some leaf has no
-      id at all, the result is `UNCERTAIN`: some readers apply the name mapping to such a leaf, others do not.
+    - If the file has any field ids, the leaf is found by field id. If no leaf has the column's id, but some leaf, or a
+      struct that contains it, has no id, the result is `UNCERTAIN`: some readers apply the name mapping to such a leaf,
+      others do not.
     - If the file has no field ids, the leaf is found by the names in the table's name mapping.
     - If the file has no field ids and the table has no name mapping, readers differ: Java assigns the ids 1, 2, 3, ...
       to the top-level columns of the file, whereas other readers use the column names. The leaf of a top-level column
@@ -76,7 +77,8 @@ def leaf_of(
     Returns
     -------
     int
-        The index of the leaf in ``leaves``, `MISSING` or `UNCERTAIN`.
+        The index of the leaf in ``leaves``; `MISSING` if the file lacks the column; `UNCERTAIN` if readers of Iceberg
+        tables may disagree about the leaf, so that the column cannot be used to prune row groups.
     """
     wanted = path[-1].field_id
     if any(number is not None for leaf in leaves for number in leaf.ids):
@@ -98,9 +100,9 @@ def leaf_of(
 
 
 def _mapped(path: Sequence[NestedField], mapping: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Return one list per field of the path: the names that the name mapping has for the field.
+    """Return, for each field from the top level of the schema to a column, its names in the name mapping.
 
-    The list of a field that is not in the name mapping is empty.
+    ``path`` has these fields. The result has one list per field, which is empty if the name mapping lacks the field.
     """
     names: list[list[str]] = []
     level: Sequence[Mapping[str, Any]] = mapping

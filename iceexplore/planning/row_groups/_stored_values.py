@@ -36,9 +36,10 @@ _TEXT = frozenset(("String", "Enum", "JSON", "None"))
 
 
 def bound_reader(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
-    """Return a function that converts the bounds of a Parquet leaf to values of the column's type, ``kind``.
+    """Return a function that converts the stored bounds of a Parquet leaf to values of the column's type, ``kind``.
 
-    Return None if the stored type of the leaf cannot be read as ``kind``.
+    The function has two parameters: the stored bound, and whether it is an upper bound. Return None if the stored type
+    of the leaf cannot be read as ``kind``.
     """
     base, physical, logical = type_base(kind), leaf.physical, leaf.logical.get("Type")
     match base:
@@ -70,9 +71,9 @@ def stands_for(leaf: ParquetLeaf, kind: Type) -> bool:
 
 
 def bound_array(values: Sequence[Any], kind: Type) -> AnyArray:
-    """Convert the bounds that a `BoundReader` returned to an array that can be compared with the filter's literals.
+    """Make an array of bounds that a `BoundReader` returned, to compare it with the filter's literals.
 
-    Bounds that do not fit the column's type, ``kind``, become null, which means an unknown bound.
+    A bound that the column's type, ``kind``, cannot represent becomes null: it is treated as unknown.
     """
     target = arrow_type(kind)
     if pa.types.is_temporal(target):
@@ -82,7 +83,9 @@ def bound_array(values: Sequence[Any], kind: Type) -> AnyArray:
 
 
 def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: PlainValue) -> list[bytes] | None:
-    """Return the bytes that a Bloom filter hashes for a literal: its plain encoding in Parquet, without length.
+    """Return the bytes that Parquet hashes to add a value equal to the literal to a Bloom filter.
+
+    These are the plain encoding of the value; for a byte array, without the length.
 
     Parameters
     ----------
@@ -94,9 +97,9 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: PlainValue) -> list[byte
     Returns
     -------
     list of bytes or None
-        Usually one item. A floating-point zero has two, for 0.0 and -0.0. The list is empty if the file cannot store
-        the value, such as 2⁴⁰ in 32 bits. None if the bytes are unknown, for example because a decimal has several
-        encodings.
+        One item for each encoding that the value may have in the file. Usually there is one; a floating-point zero has
+        two, for 0.0 and -0.0. The list is empty if the file cannot store the value, such as 2⁴⁰ in 32 bits. None if the
+        bytes are unknown, for example because a decimal in a byte array may have any number of leading zero bytes.
     """
     base, physical, logical = type_base(kind), leaf.physical, leaf.logical.get("Type")
     if bound_reader(leaf, kind) is None or _is_unsigned(leaf) or logical == "Float16":

@@ -23,12 +23,13 @@ __all__ = ["checked_columns", "column_bytes", "leaf_ids"]
 
 
 def checked_columns(schema: Schema, columns: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Return the column names without duplicates; None for all columns.
+    """Check the names of the columns that a scan reads, and return them without duplicates.
 
     Parameters
     ----------
     columns
-        Column names, dotted inside structs; metadata columns (``_file``, ``_pos``, ...) are allowed.
+        One name or several. The name of a field in a struct has dots, such as ``a.b``. Metadata columns (``_file``,
+        ``_pos``, ...) are allowed. None means all columns; the result is then None, too.
 
     Raises
     ------
@@ -61,10 +62,11 @@ def leaf_ids(schema: Schema, columns: tuple[str, ...]) -> list[int]:
 
 
 def column_bytes(plan: PlannedScan) -> Int64s:
-    """Return, for each data file of the plan, the stored bytes of the columns that the plan reads.
+    """Return, for each data file of the plan, how many bytes the columns that the plan reads occupy in the file.
 
-    The result is null for a file if no column size is known (V4 has no column sizes), and for all files if
-    ``plan.columns`` is None. The sizes are in the plan's manifests, which are read again, if possible from the cache.
+    These are the column sizes in the manifests (field id 108), which are read again, if possible from the cache. The
+    result is null for a file without any known size (V4 has no column sizes), and for all files if ``plan.columns`` is
+    None.
     """
     tasks = plan.files
     ids = leaf_ids(plan.state.schema, plan.columns or ())
@@ -89,9 +91,9 @@ def column_bytes(plan: PlannedScan) -> Int64s:
 def _data_ordinals(leaf: Manifest) -> AnyArray:
     """Return the ordinal of each entry that is a data file; null for other entries.
 
-    The ordinal is the position in the stored manifest. In the V4 draft, a data file and its deletion vector are stored
-    at one position. After reading, they are two entries with the same ordinal. In the result, the entry of the data
-    file has this ordinal, and the entry of the deletion vector has null.
+    The ordinal is an entry's position in the stored manifest. In the V4 draft, a stored entry may have a data file and
+    its deletion vector; after reading, these are two entries with the same ordinal. The result has null for the
+    deletion vector, so that a search for the ordinal finds the data file.
     """
     is_data = pc.fill_null(pc.equal(whole(leaf.entries["content_type"]), 0), False)
     return pc.if_else(is_data, whole(leaf.entries["ordinal"]), pa.scalar(None, pa.int64()))

@@ -40,7 +40,10 @@ Kind = tuple[str, str | None]
 
 
 class _Plan(Protocol):
-    """The attributes of a `PlannedScan` that this module uses."""
+    """The attributes of a `PlannedScan` that this module uses.
+
+    `PlannedScan` itself is not imported, because its module imports this one.
+    """
 
     @property
     def state(self) -> TableState: ...
@@ -80,9 +83,9 @@ def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
     Returns
     -------
     dict
-        The keys are pairs of a problem code and the metadata field that the problem names, such as ``102 partition``;
-        the field is None if the problem names none. Each value is a sentence, which describes the first problem with
-        this code and field, and gives the number of further problems with the same code and field.
+        The keys are pairs: a problem code, such as ``value-undecodable``, and the metadata field that the problem
+        names, such as ``102 partition``, or None if it names none. Each value is a sentence, which describes the first
+        problem with this code and field, and gives the number of further problems with the same code and field.
     """
     wanted: set[Concern | None] = {"rows"}
     if plan.filter.expression != ALWAYS:
@@ -111,8 +114,8 @@ def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
 def _concerns_document(state: TableState, item: Problem) -> bool:
     """Return whether a problem in the table's metadata file affects this state of the table.
 
-    A problem of a ref, snapshot or schema affects the state only if the state has this ref, snapshot or schema. Any
-    other problem in the metadata file affects every state.
+    A state is the table as of one snapshot, with one schema and perhaps a ref. A problem of a ref, snapshot or schema
+    affects only a state with this ref, snapshot or schema. Any other problem in the metadata file affects every state.
     """
     part = item.where.partition("#")[2]
     kind, _, name = part.partition(" ")
@@ -139,8 +142,12 @@ def _of_snapshot(state: TableState, snapshots: frozenset[int]) -> bool:
 def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
     """Return those of the problems that are in files on which the plan depends.
 
-    These files are the roots, the manifests that were read, the planned data files and their deletes. Errors that made
-    a root or manifest unreadable are left out, because the plan's notes report them.
+    These files are the roots, the manifests that were read, the planned data files and their deletes. Some problems in
+    them are left out:
+
+    - errors that made a root or manifest unreadable, because the plan's notes report them;
+    - problems in values of a root that are used only to prune, if no manifest was pruned by the filter;
+    - a data file that is listed twice, if the plan contains it only once.
     """
     if not items:
         return []
@@ -183,9 +190,9 @@ def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
 
 
 def _listed_deletes(plan: _Plan, places: Sequence[str]) -> set[str]:
-    """Return those of the locations in ``places`` that are listed in the delete manifests that the plan has read.
+    """Return the locations in ``places`` that are delete files in one of the delete manifests that the plan has read.
 
-    The manifests are requested again; usually they are still in the cache.
+    The manifests are read again; usually they are still in the cache.
     """
     names = pa.array(list(set(places)), pa.string())
     found: set[str] = set()
@@ -209,7 +216,7 @@ def _sentence(group: Sequence[Problem]) -> str:
 def refuse_doubts(plan: _Plan) -> None:
     """Raise an error if rows of the plan may be wrong or missing.
 
-    This is called only if the table is read with ``strict=True``.
+    This is called only if the table was opened with ``strict=True``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Evaluate the filter on the data files of the manifests that `scan_root` selected."""
+"""Select the data files that a plan reads: evaluate the filter on the entries of the manifests that it reads."""
 
 from __future__ import annotations
 
@@ -66,14 +66,15 @@ class LeafScan:
 
 @dataclass(frozen=True)
 class Picked:
-    """The files of one manifest that a plan reads.
+    """The data files that a plan reads, of one manifest or of those that a V4 root lists itself.
 
     Attributes
     ----------
     leaf
-        The counts of the manifest.
+        How many data files the manifest or root lists, and how many of them the plan reads.
     batch
-        The entries of the files. Their column ``ordinal`` is the position of each entry in the manifest.
+        The manifest entries of the files that are read. The column ``ordinal`` is the position of the entry in the
+        stored manifest.
     whole
         One boolean per file: whether metadata proves that every row matches the filter.
     """
@@ -84,10 +85,10 @@ class Picked:
 
 
 def parts_of(columns: Collection[int]) -> frozenset[str]:
-    """Return which parts of the manifests a scan has to decode.
+    """Return the names of those parts of a manifest that a scan has to decode.
 
-    The result always contains ``entries`` and ``partition``. It contains ``stats``, the column metrics, only if there
-    is an id in ``columns``.
+    The result always contains ``entries`` and ``partition`` (the partition tuples). It also contains ``stats`` (the
+    column metrics) unless ``columns`` is empty.
 
     Parameters
     ----------

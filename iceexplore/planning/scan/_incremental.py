@@ -15,18 +15,19 @@ __all__ = ["Appends", "appends_between"]
 
 @dataclass(frozen=True)
 class Appends:
-    """The appends in a range of snapshots.
+    """The append snapshots in a range of snapshots.
 
     Attributes
     ----------
     after
-        Id of the snapshot after which the range begins; None to begin with the oldest ancestor in the metadata.
+        Id of the snapshot after which the range begins; None if it begins with the oldest ancestor of `last` that is in
+        the table metadata.
     last
         The last snapshot of the range.
     snapshots
-        The snapshots whose operation is ``append``, oldest first.
+        The snapshots of the range whose operation is ``append``, oldest first.
     notes
-        Notes on snapshots that are skipped.
+        Sentences for the user: on other snapshots of the range, which are skipped, and on expired snapshots.
     """
 
     after: int | None
@@ -36,13 +37,13 @@ class Appends:
 
 
 def appends_between(state: TableState, after: SnapshotLike | None, upto: SnapshotLike | None) -> Appends | None:
-    """Find the appends after one snapshot, up to and including another.
+    """Find the snapshots with the operation ``append`` after one snapshot, up to and including another.
 
     Parameters
     ----------
     after
         An id, a ref name, a Snapshot or a state of this table. An expired snapshot is accepted if it is the parent of a
-        snapshot that has not expired. None begins with the oldest ancestor.
+        snapshot that has not expired. None to begin with the oldest ancestor of ``upto``.
     upto
         The last snapshot of the range, given in the same way; None for the snapshot of ``state``.
 
@@ -56,7 +57,7 @@ def appends_between(state: TableState, after: SnapshotLike | None, upto: Snapsho
     OptionError
         ``after`` is not an ancestor of ``upto``, or one of them is a state of another table.
     SnapshotNotFoundError
-        There is no such snapshot or ref.
+        There is no such snapshot or ref, or one was given although the table has no snapshot.
     """
     last = state.snapshot if upto is None else _state(state, upto, "to_snapshot").snapshot
     if last is None:

@@ -32,21 +32,25 @@ _DELETES = {int(ContentType.DELETE_MANIFEST)}
 
 @dataclass(frozen=True, eq=False)
 class RootScan:
-    """The manifests of one root that a plan considers.
+    """The data manifests of one root, and which of them a plan reads.
+
+    A manifest is read if both `filled` and `may` are True for it.
 
     Attributes
     ----------
     snapshot, root
         The snapshot, and its manifest list or root manifest.
     rows
-        The row numbers, in the root, of the live data manifests.
+        The row numbers, in the root, of the live data manifests. An incremental plan has only those that a planned
+        snapshot added.
     filled
         One boolean per element of `rows`: whether the manifest may have a live file, according to the root's counts.
     may
         One boolean per element of `rows`: whether the manifest may have a file that matches the filter, according to
         the root's partition summaries or column metrics.
     added_by
-        For an incremental plan, the ids of the snapshots whose added files are planned; None for all live files.
+        For an incremental plan, the ids of the snapshots whose added files are planned. None for any other plan, which
+        plans all live files.
     """
 
     snapshot: Snapshot
@@ -58,18 +62,18 @@ class RootScan:
 
     @cached_property
     def kept(self) -> npt.NDArray[np.int64]:
-        """Return the elements of `rows` whose manifests are read."""
+        """Row numbers, in the root, of the data manifests that the plan reads."""
         return self.rows[self.filled & self.may]
 
     @cached_property
     def pruned(self) -> npt.NDArray[np.int64]:
-        """Return the elements of `rows` whose manifests are not read."""
+        """Row numbers, in the root, of the data manifests that the plan skips, as empty or because of the filter."""
         return self.rows[~(self.filled & self.may)]
 
     def only(self, rows: Collection[int]) -> RootScan:
         """Return a copy with only those data manifests that are in these rows of the root.
 
-        The files that a V4 root lists itself remain.
+        Files that a V4 root lists itself are still planned.
         """
         mask = np.isin(self.rows, np.array(sorted(rows), dtype=np.int64))
         return replace(self, rows=self.rows[mask], filled=self.filled[mask], may=self.may[mask])
@@ -93,7 +97,7 @@ class RootScan:
         wanted
             The filter.
         read
-            Row numbers, in the root, of data manifests.
+            Row numbers, in the root, of the data manifests for whose files deletes are wanted.
 
         Returns
         -------
@@ -128,7 +132,7 @@ def scan_root(
     added_by: frozenset[int] | None = None,
     seen: set[str] | None = None,
 ) -> RootScan:
-    """Select the data manifests of a root that a plan has to consider, without reading these manifests.
+    """Decide which data manifests of a root a plan has to read, without reading these manifests.
 
     Parameters
     ----------
@@ -137,13 +141,12 @@ def scan_root(
     wanted
         The filter.
     added_by
-        For an incremental plan, which also passes ``seen``: the ids of the snapshots whose added files are planned. A
-        manifest that any other snapshot added is left out. If the root does not state which snapshot added a manifest,
-        the manifest is kept.
+        Only for an incremental plan: the ids of the snapshots whose added files are planned. A manifest that any other
+        snapshot added is left out. A manifest is kept if the root does not state which snapshot added it.
     seen
-        For an incremental plan, which calls this function for several roots, one after another: a set with the
-        locations of the manifests that are in the results for earlier roots. A manifest in this set is left out, so
-        that no manifest is planned twice. The function adds the locations of the manifests in its own result.
+        Only for an incremental plan, which calls this function once per root: the locations of the manifests that are
+        in the results for earlier roots. These manifests are left out, so that none is planned twice. The function adds
+        the manifests of its own result to this set.
     """
     rows = np.array(live_manifests(root, _DATA), dtype=np.int64)
     if added_by is not None and seen is not None and len(rows):
@@ -177,13 +180,14 @@ def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
 
 
 def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return which of the manifests in these rows of the root may have a live file, according to the root's counts.
+    """Return, for each of the manifests in these rows of the root, whether it may have a live file.
 
-    The counts are those of added, existing and deleted files (spec, "Manifest Lists", field ids 504 to 506). A count of
-    null means unknown, not zero.
+    This depends on the root's counts of added, existing and deleted files (spec, "Manifest Lists", field ids 504 to
+    506). A count of null means unknown, not zero. A manifest is also without live files if manifest DVs (V4 draft)
+    remove all of its entries.
 
-    Wrong counts are possible. A manifest is skipped only if its counts are credible, because skipping it could lose
-    rows, whereas reading it in vain costs only one read. Counts of 0 live files are not credible in three cases:
+    Counts may be wrong. A count of 0 live files is used only if it is credible: to skip a manifest wrongly could lose
+    rows, whereas to read it in vain costs only one read. The count is not credible in three cases:
 
     - The totals in the root contradict the summary of its snapshot.
     - The manifest has live rows according to its row counts.

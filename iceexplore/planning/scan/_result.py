@@ -34,12 +34,12 @@ class PlannedScan:
         The planned state, filter and columns; ``columns`` is None for all. An incremental plan has the state of its
         last snapshot.
     files
-        One row per data file to read.
+        The data files to read, one row each, with the residual filter of each and the deletes that apply to it.
     options
-        How files are split.
+        How files are split, and how splits are combined into tasks.
     roots
         The manifest list or root manifest of the planned snapshot; empty if the table has no snapshot. An incremental
-        plan has one root for each snapshot whose added files are planned. In such a plan, ``files.root_row`` is the row
+        plan has one root for each snapshot whose added files are planned. In such a plan, ``files.root_row`` is a row
         number in the root of the snapshot that added the file.
     leaves
         For each data manifest that was read, the number of its files, rows and bytes, and how many of these the plan
@@ -48,13 +48,14 @@ class PlannedScan:
         Row numbers, in the root, of the delete manifests that the filter does not rule out. Some of these manifests are
         not read, because their sequence numbers or partitions show that no delete in them applies to a planned file.
     row_groups
-        For a plan with ``row_groups=True``, one row per row group (`iceexplore.planning.row_groups_of`); else None.
+        For a plan with ``row_groups=True`` or ``bloom=True``, the row groups of the files, and which of them may have a
+        matching row (see `iceexplore.planning.row_groups_of`); else None.
     appends
         For an incremental plan, the snapshots whose added files are planned; else None.
     notes
         Notes for users: manifests that could not be read, snapshots that were skipped.
     seconds
-        Duration of planning.
+        Duration of planning, in seconds.
     log
         The reads from the storage during planning. A manifest that was read before and is still in the cache in
         decoded form is not read again.
@@ -96,8 +97,8 @@ class PlannedScan:
 
         There are two kinds of reasons:
 
-        - Problems that were found when metadata was read, if they affect this plan. For example, the summary of the
-          snapshot states other totals than its root.
+        - Problems that were found when metadata was read, if they affect this plan. For example, the totals in the
+          summary of the snapshot differ from those in its root.
         - Problems that `Table.check` has found in the planned snapshot.
 
         Manifests that could not be read are reported in `notes`, not here.
@@ -105,7 +106,10 @@ class PlannedScan:
         return tuple(doubts_of(self).values())
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """Return the result of ``make``, which is called only once per name."""
+        """Return the result of ``make``, which is called only the first time that this plan is asked for ``name``.
+
+        The result is kept, because several reports use the same tables.
+        """
         if name not in self._made:
             self._made[name] = make()
         return cast("T", self._made[name])

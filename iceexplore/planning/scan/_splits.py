@@ -34,10 +34,12 @@ _MOST_BYTES = 2**60
 class SplitOptions:
     """The options with which data files are split, and splits are combined into tasks.
 
+    A combined task reads one or more splits. Its weight is the sum of their weights, which `split_table` explains.
+
     Attributes
     ----------
     size
-        Bytes of a split in a file without split offsets, and maximum weight of a combined task.
+        Bytes of a split in a file without split offsets, and maximum weight of a combined task of several splits.
     lookback
         Maximum number of open tasks. A task is open as long as splits may be added to it. If there would be more open
         tasks, the one with the highest weight is closed.
@@ -54,8 +56,8 @@ class SplitOptions:
     def of(cls, properties: Mapping[str, str], **given: int | None) -> SplitOptions:
         """Return the split options that apply to a table.
 
-        A value in ``given`` comes first. For an option without such a value, the table property is used. If the table
-        has no valid value of this property, Iceberg's default is used.
+        A value in ``given`` takes precedence. For an option without such a value, the table property is used. If the
+        table has no valid value of this property, Iceberg's default is used.
 
         Parameters
         ----------
@@ -145,7 +147,10 @@ def split_counts(tasks: FileTasks, size: int) -> _Longs:
 
 @dataclass(frozen=True)
 class _Cut:
-    """How each file is split: at the split offsets in its manifest entry, at regular intervals, or not at all."""
+    """How each file is split: at the split offsets in its manifest entry, at regular intervals, or not at all.
+
+    Split offsets are used only if they ascend and are inside the file. A file is not split if its format cannot be.
+    """
 
     lengths: _Longs  # bytes of each file
     offsets: _Longs  # split offsets of all files, concatenated
@@ -342,10 +347,13 @@ def combined_table(splits: pa.Table) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        ``combined``: number of the combined task. ``splits``: number of its splits; splits that are adjacent in the
-        same file count as one. ``files``, ``bytes``, ``rows``: number of data files of which the task reads splits, and
-        bytes and estimated rows of these splits. ``delete_bytes``: bytes of the deletes that apply to these files; each
-        file's deletes count once, however many splits of it the task reads. ``weight``: sum of the splits' weights.
+        - ``combined`` is the number, from 0, of the combined task.
+        - ``splits`` is how many splits the task reads; splits that are adjacent in the same file count as one.
+        - ``files`` is how many data files these splits are in, ``bytes`` the size of the splits, and ``rows`` their
+          estimated number of rows.
+        - ``delete_bytes`` is the size of the deletes that apply to these files. The deletes of a file count once,
+          however many of its splits the task reads.
+        - ``weight`` is the sum of the weights of the splits.
     """
     group = np.asarray(splits["combined"])
     order = np.argsort(group, kind="stable")
@@ -377,6 +385,8 @@ def combined_table(splits: pa.Table) -> pa.Table:
 
 def _packed(weights: list[int], options: SplitOptions) -> _Longs:
     """Pack weights into bins of ``options.size``, and return for each weight the number of its bin, from 0.
+
+    The weights are those of splits, and a bin is a combined task.
 
     A weight is added to the first open bin that has room for it; if none has, a new bin is opened. When more than
     ``options.lookback`` bins are open, the fullest one is closed.
