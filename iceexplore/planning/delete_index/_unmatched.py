@@ -165,10 +165,10 @@ class Reasons:
         return "dangling", f"its data file is not live: {referenced}"
 
     def _no_place(self, delete: int) -> Reason:
-        """Explain why a delete that references no particular data file applies to none.
+        """Explain why a delete that may apply to any data file in its partition applies to none of them.
 
-        Either the plan has no data file in the delete's partition, or all data files there have too high sequence
-        numbers. For a global equality delete, all data files of the plan count as being in its partition.
+        Either the plan has no data file in the delete's partition, or all data files there have sequence numbers that
+        are too high for the delete to apply. A global equality delete is compared with all data files of the plan.
         """
         m = self.matching
         if m.is_global[delete]:
@@ -226,8 +226,8 @@ def unmatched_deletes(
     for a delete and a data file explains why the delete does not apply to this file, although its partition and
     sequence number allow it.
 
-    This reads all manifests that may hold deletes. It also reads all live data manifests if a delete of the first kind
-    references one data file.
+    This reads all manifests that may hold deletes. If a delete that applies to none of the data files references one
+    data file, this also reads all live data manifests, to find out whether the referenced file is live.
 
     Parameters
     ----------
@@ -292,9 +292,10 @@ def _row(m: DeleteIndex, delete: int, file: int | None, code: str, reason: str) 
 
 
 def applied_of(found: DeleteFiles, matched: MatchedDeletes) -> Mask:
-    """Return which of the ``found`` deletes are among ``matched.deletes``, and so apply to a data file.
+    """Return a mask of the ``found`` deletes: True for those in ``matched.deletes``, which apply to a data file.
 
-    Two rows are the same delete if their location, offset in a Puffin file and referenced data file are equal.
+    A delete has different row numbers in ``found`` and in ``matched.deletes``. It is recognized by its location, its
+    offset in a Puffin file and the data file that it references.
     """
     keys = [_keys(batch) for batch in (found.batch, matched.deletes)]
     if not len(keys[1]):
@@ -303,14 +304,17 @@ def applied_of(found: DeleteFiles, matched: MatchedDeletes) -> Mask:
 
 
 def _keys(batch: EntryBatch) -> Strings:
-    """Return a text for each delete that identifies it: its location, offset in a Puffin file, and referenced file."""
+    """Return, for each delete, a text that identifies it: its location, offset and referenced data file.
+
+    The location alone is not enough: one Puffin file can contain several deletion vectors, at different offsets.
+    """
     location, named = (whole(batch.entries[name]) for name in ("location", "referenced_file"))
     offset = pc.struct_field(whole(batch.entries["deletion_vector"]), "offset").cast(pa.string())
     return pc.binary_join_element_wise(*(pc.fill_null(a, "") for a in (location, offset, named)), "\n")
 
 
 class _Scopes:
-    """Candidate pairs: a data file and a delete that may apply to it, because partition and sequence number allow it.
+    """Candidate pairs of a data file and a delete: partition and sequence number allow the delete to apply to the file.
 
     In some candidate pairs, the delete does not apply after all: its bounds exclude the data file, or the data file's
     deletion vector replaces it. A delete that references one data file forms a candidate pair only with this file.
@@ -331,9 +335,9 @@ class _Scopes:
         self.reached = self._reached()
 
     def _reached(self) -> Mask:
-        """Return which deletes are in at least one candidate pair.
+        """Return a mask of the deletes: True for those that are in at least one candidate pair.
 
-        That is, the delete's partition and sequence number allow it to apply to at least one data file.
+        Partition and sequence number allow such a delete to apply to at least one data file.
         """
         m = self.matching
         out = np.zeros(len(m.found), dtype=bool)
@@ -347,10 +351,10 @@ class _Scopes:
         return out
 
     def skipped(self, matched: MatchedDeletes) -> tuple[int, int]:
-        """Return the number of candidate pairs in which the delete does not apply to the data file.
+        """Count the candidate pairs in which the delete does not apply to the data file.
 
-        In a candidate pair, partition and sequence number allow the delete to apply. The first number counts the pairs
-        with a deletion vector or a position delete file, the second those with an equality delete. ``matched`` has the
+        In a candidate pair, partition and sequence number allow the delete to apply. Return the number of pairs with a
+        deletion vector or position delete file, and the number of pairs with an equality delete. ``matched`` has the
         deletes that do apply.
         """
         by_position, by_value = (

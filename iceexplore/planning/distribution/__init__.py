@@ -1,1 +1,1 @@
-"""Group the files of a table by partition, size, age, snapshot or spec; measure how far ranges of columns overlap."""
+"""Group data files by partition, size, age, snapshot or spec; measure how many have overlapping bounds of a column."""

@@ -1,4 +1,4 @@
-"""Measure clustering: how many files' ranges of a column overlap, over the whole table and within partitions."""
+"""Measure clustering: how many data files have overlapping ranges of a column, in all files and within partitions."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class Clustering:
     columns
         An Arrow table with a row per measured column of the table. ``column`` is its name, ``files`` the number of
         files with both bounds, and ``constant`` the number of files whose two bounds are equal. ``average_depth`` and
-        ``max_depth`` are the average and the maximum of the files' depths. ``average_overlaps`` is the average, over
-        the files, of the number of other files whose ranges overlap. ``partition_average_depth`` and
-        ``partition_max_depth`` are depths too, but count only files of the same partition: sorting within partitions
-        can reduce these. They are null if the table has no partitioned spec.
+        ``max_depth`` are the average and the maximum of the files' depths. ``average_overlaps`` is the average number
+        of other files whose ranges overlap a file's range. ``partition_average_depth`` and ``partition_max_depth`` are
+        the average and the maximum of depths that count only files of the same partition: sorting within partitions can
+        reduce these. They are null if the table has no partitioned spec.
     notes
         Sentences about columns that were not measured. If the caller or the table's sort order chose the columns, a
         sentence names the chosen columns without comparable bounds. Otherwise only the first 20 columns with bounds are
@@ -200,7 +200,7 @@ def _wanted(metadata: TableMetadata, schema: Schema, columns: Iterable[str] | No
 
 
 def _columns(schema: Schema) -> list[tuple[str, Any]]:
-    """Return the primitive columns outside of lists and maps, with their full names."""
+    """Return the primitive columns that are not inside a list or map, as pairs of full name and schema field."""
     repeated: list[str] = []
     out = []
     for name, f in schema.walk():
@@ -214,7 +214,10 @@ def _columns(schema: Schema) -> list[tuple[str, Any]]:
 
 
 def _refused(name: object, schema: Schema) -> str:
-    """Return why no clustering is measured by this name, which is not one of `_columns`."""
+    """Return why the clustering of a column cannot be measured, as the beginning of an error message.
+
+    ``name`` is the name that the caller gave. It is none of the names that `_columns` returns.
+    """
     found = next((f for full, f in schema.walk() if full == name), None)
     if found is None:
         return f"no column {name!r}"
@@ -265,9 +268,10 @@ def _measured(name: str, stats: pa.StructArray | None, group: Ints, *, parted: b
 def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, Ints]:
     """Return the depth of each range, and the number of other ranges that overlap it.
 
-    For each rank in a range, count the ranges that contain this rank: the depth of the range is the highest of these
-    counts. For example, of the ranges 0 to 2, 1 to 1 and 2 to 3, two contain rank 1, and two contain rank 2. So all
-    three have depth 2. The first range overlaps two others; the second and the third overlap one each.
+    The ends of the ranges are given as ranks. The rank of a value is its position among all distinct values, in
+    ascending order. For each rank in a range, count the ranges that contain this rank: the depth of the range is the
+    highest of these counts. For example, of the ranges 0 to 2, 1 to 1 and 2 to 3, two contain rank 1, and two contain
+    rank 2. So all three have depth 2. The first range overlaps two others; the second and the third overlap one each.
 
     Parameters
     ----------

@@ -42,8 +42,8 @@ def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray
 
     The number counts rows that deletion vectors and position deletes remove, not those that equality deletes remove.
     The rows of a position delete file that applies to several data files are divided evenly among them, because the
-    actual numbers are in its rows, which are not read. A row that two position delete files delete counts twice. A file
-    never loses more rows than it has.
+    actual numbers are in its rows, which are not read. A row that two position delete files delete counts twice. The
+    number is never above the record count of the data file.
     """
     matched = tasks.matched
     removes = counted(matched.deletes, "record_count")
@@ -62,8 +62,8 @@ def known_deleted_rows(tasks: FileTasks) -> _Longs:
     """Return how many rows of each data file are removed by deletes that reference only this file.
 
     These are deletion vectors and some position delete files; position delete files that may apply to several data
-    files are not counted. Java compares this number with ``delete-ratio-threshold``
-    (``BinPackRewriteFilePlanner.tooHighDeleteRatio``). A file never loses more rows than it has.
+    files are not counted. The number is never above the record count of the data file. Java divides it by the record
+    count, and compares the ratio with ``delete-ratio-threshold`` (``BinPackRewriteFilePlanner.tooHighDeleteRatio``).
     """
     matched = tasks.matched
     rows = counted(tasks.files, "record_count")
@@ -115,8 +115,8 @@ class Reached:
     def _pairs(self, codes: _Longs, deletes: _Longs) -> _Longs:
         """Count the distinct deletes of each group, given pairs of a group and a delete.
 
-        For each ``i``, ``codes[i]`` is the number of a group, and ``deletes[i]`` is the number of a delete that applies
-        to one of its data files. A pair that occurs several times counts once.
+        For each ``i``, ``codes[i]`` is the number of a group, and ``deletes[i]`` is the row number of a delete that
+        applies to one of the group's data files. A pair that occurs several times counts once.
         """
         width = int(deletes.max(initial=0)) + 1
         return np.bincount(np.unique(codes * width + deletes) // width, minlength=self.count)
@@ -127,15 +127,15 @@ class Reached:
         Parameters
         ----------
         lists
-            ``lists.values`` contains numbers of deletes. Those that apply to data file ``i`` are the range
+            ``lists.values`` contains row numbers of deletes. Those that apply to data file ``i`` are the range
             ``lists.values[start : start + size]``, with ``start = lists.start[i]`` and ``size = lists.size[i]``.
             Several files can have the same range, or ranges that overlap.
 
         Notes
         -----
-        First, overlapping ranges of files in the same group are merged. If a group then has only one range, and no
-        number occurs twice in it, the group's count is the length of this range. For any other group, the numbers in
-        all its ranges are collected, and each distinct number is counted once.
+        First, overlapping ranges of files in the same group are merged. If a group then has only one range, and no row
+        number occurs twice in it, the group's count is the length of this range. For any other group, the row numbers
+        in all its ranges are collected, and each distinct one is counted once.
         """
         out = np.zeros(self.count, dtype=np.int64)
         held = np.flatnonzero(lists.size > 0)
@@ -187,12 +187,14 @@ _SHOWN = 14
 
 @dataclass(frozen=True, repr=False)
 class TableDistribution(BarPicture):
-    """Data files by group, shown as bars; `frame` has every group and number.
+    """Sums over groups of data files, such as their bytes, rows and deletes. They are shown as a bar chart.
+
+    If there are many groups, the chart sums up the smaller ones. `frame` has every group and all sums.
 
     Attributes
     ----------
     name
-        The table's name, for the picture.
+        The table's name, for the title of the chart.
     by
         What the files are grouped by: ``partition``, ``spec``, ``snapshot``, ``age`` or ``size``.
     table
@@ -309,9 +311,13 @@ def table_distribution(state: TableState, tasks: FileTasks, by: By = "partition"
     Parameters
     ----------
     by
-        What files of the same group have in common: ``partition``; ``spec``, their partition spec; ``snapshot``, the
-        snapshot that added them; ``age``, how long before the snapshot of ``state`` they were added, in steps such as
-        "under a week"; or ``size``, in powers of two (a histogram).
+        The property by which files are grouped:
+
+        - ``partition``: their partition
+        - ``spec``: their partition spec
+        - ``snapshot``: the snapshot that added them
+        - ``age``: how long before the snapshot of ``state`` they were added, in steps such as "under a week"
+        - ``size``: their size in bytes, in ranges between powers of two (a histogram)
 
     Raises
     ------
@@ -348,7 +354,8 @@ def table_distribution(state: TableState, tasks: FileTasks, by: By = "partition"
 def _sum(codes: npt.NDArray[np.int64], values: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
     """Return the sum of the values in each of ``count`` groups, as exact int64 numbers.
 
-    ``codes[i]`` is the number of the group, from 0, that ``values[i]`` belongs to.
+    ``codes[i]`` is the number of the group, from 0, that ``values[i]`` belongs to. (``np.bincount`` would add the
+    values as floats, which are not exact for large sums.)
     """
     out = np.zeros(count, dtype=np.int64)
     order = np.argsort(codes, kind="stable")

@@ -1,1 +1,1 @@
-"""Evaluate filters against partitions, metrics and rows."""
+"""Evaluate filters on partition values and column metrics, to prune files and manifests, and on rows."""

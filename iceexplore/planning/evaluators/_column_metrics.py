@@ -1,12 +1,12 @@
-"""Column metrics of files and manifests, one row each: bounds, and whether the column has nulls or NaN.
+"""Metrics of a column in many files or manifests: its bounds, and whether it has nulls or NaN.
 
 The metrics come from three sources: column metrics of files (spec, "Data File Fields"; V4: ``content_stats``),
 partition tuples, and the partition summaries of a manifest list (spec, "Manifest Lists", ``field_summary``). A missing
 metric means unknown and proves nothing. A bound need not be a value that occurs in the column (V4's ``tight_bounds``
-marks bounds that do occur), so no rule uses a bound as a value unless the lower and upper bounds are equal: then every
-value equals them.
+marks bounds that do occur). So a bound is not taken for a value of the column unless the lower and upper bounds are
+equal: then every value equals them.
 
-Where the lower bound is above the upper one, both are ignored. This also happens in healthy tables: Java's
+If the lower bound is above the upper one, both are ignored. This also happens in healthy tables: Java's
 ``UUID.compareTo`` compares both halves as signed numbers, so Iceberg 1.11 orders UUIDs that begin with 8 to f below
 those that begin with 0 to 7.
 """
@@ -40,12 +40,12 @@ class ColumnMetrics:
     lower, upper
         Arrays of the column's type; null where unknown.
     no_null, all_null
-        True where it is certain that no row is null, or that every row is.
+        `no_null` is True where it is certain that no row is null, `all_null` where it is certain that every row is.
     no_nan, all_nan
-        True where it is certain that no value is NaN, or that every value is. For a column inside a struct, rows where
-        the struct is null do not count.
+        `no_nan` is True where it is certain that no value is NaN, `all_nan` where it is certain that every value is.
+        For a column inside a struct, rows where the struct is null do not count.
     nothing
-        True where every value is null or NaN, so that no comparison can be true.
+        True where it is certain that every value is null or NaN, so that no comparison such as ``<`` can be true.
     exact
         Whether, for every file, the lower bound equals the upper bound and is the file's only value, as in partition
         tuples.
@@ -86,9 +86,9 @@ class ColumnMetrics:
             record count.
         required
             Whether the table's schemas rule out nulls in the column (see `always_required`). If so, a file without a
-            null count is also considered free of nulls if a positive value count or a bound shows that the file
-            contains the column. (Otherwise, the column may be missing from the file, and then its rows may read as
-            null.) If the null count is above 0, the file is considered to have nulls. Ignored if ``nested``.
+            null count is considered free of nulls, provided that a positive value count or a bound shows that the file
+            contains the column: if a file does not contain it, the column may read as null. A file with a null count
+            above 0 is not considered free of nulls, whatever the schemas state. Ignored if ``nested``.
         """
         part = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
         lower, upper, values = part["lower"], part["upper"], part["value_count"]
@@ -108,7 +108,11 @@ class ColumnMetrics:
         nested: bool = False,
         required: bool = False,
     ) -> ColumnMetrics:
-        """Build column metrics from bounds of the column's type and from int64 counts; see `of_stats`."""
+        """Build column metrics from separate arrays, which have one item per file.
+
+        ``lower`` and ``upper`` are the bounds, in the column's type. ``values``, ``nulls`` and ``nans`` are int64
+        arrays of value counts, null counts and NaN counts. For the other parameters, see `of_stats`.
+        """
         floating = pa.types.is_floating(lower.type)
         use = np.ones(len(lower), np.bool_)
         if records is not None:
@@ -173,8 +177,8 @@ class ColumnMetrics:
             True where the manifest list has no lower bound, False where it has one, even one that cannot be decoded.
             According to the spec, a missing bound means that "all values are null or NaN". This is assumed only where
             ``contains_null`` is true or, for floating-point fields, where ``contains_nan`` is true or unknown.
-            Elsewhere a missing bound proves nothing: for example, a summary without bounds contradicts itself if it
-            states that there are neither nulls nor NaN.
+            Elsewhere a missing bound proves nothing. For example, a summary without bounds which states that there are
+            neither nulls nor NaN contradicts itself.
         """
         floating = pa.types.is_floating(lower.type)
         null, no_null = known(contains_null), known(pc.invert(contains_null))
@@ -216,7 +220,7 @@ class ColumnMetrics:
 
 
 def known(mask: AnyColumn) -> Mask:
-    """Return the result of a comparison as a numpy mask; unknown (null) becomes False."""
+    """Return the result of a comparison as a numpy mask. Null, which means an unknown result, becomes False."""
     filled = pc.fill_null(mask, False)
     return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
 
@@ -235,7 +239,11 @@ def _uncrossed(lower: AnyArray, upper: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 
 def comparable(values: AnyArray) -> AnyArray:
-    """Cast values to a type that Arrow can compare: integers, booleans, dates and times to int64, fixed to binary."""
+    """Cast values to a type that Arrow can compare.
+
+    Integers, booleans, dates, times and timestamps become int64, and fixed-length binary becomes binary. Values of all
+    other types remain as they are.
+    """
     kind = values.type
     if pa.types.is_date32(kind):
         values = values.cast(pa.int32())

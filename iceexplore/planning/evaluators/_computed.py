@@ -1,4 +1,4 @@
-"""Compute the values of function expressions with Arrow's kernels."""
+"""Compute the values of expressions, such as ``day(ts)``, on rows, with Arrow's compute functions."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def compute(
 def _scalar(constant: object, kind: Type) -> pa.Scalar[pa.DataType]:
     """Convert a constant of type ``kind`` to an Arrow scalar.
 
-    A constant that is a date, a time or a timestamp is the integer that Iceberg stores for it: for a date, the days
-    since 1970-01-01.
+    A date, a time or a timestamp is given as the integer that Iceberg stores for it: for a date, the days since
+    1970-01-01.
     """
     wanted = arrow_type(kind)
     if pa.types.is_temporal(wanted):
@@ -72,7 +72,8 @@ def _scalar(constant: object, kind: Type) -> pa.Scalar[pa.DataType]:
 def _compared(op: str, left: AnyArray, right: AnyArray, one: Type, other: Type) -> Mask:
     """Return the result of the comparison ``left op right`` in each row.
 
-    Null equals only null, and NaN equals only NaN. Null and NaN are neither less nor greater than any value.
+    Unlike in SQL, the result is never null: null equals only null, and NaN equals only NaN. Null and NaN are neither
+    less nor greater than any value.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Explain why files and manifests are pruned: which term excludes them, by which metrics, and their values."""
+"""Explain why files and manifests are pruned: name the term of the filter that excludes them, and show the metrics.
+
+A term is one predicate of the filter: ``id > 30`` in ``id > 30 and region = 'eu'``.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ _NAMED = 5
 
 
 def term_text(p: Predicate) -> str:
-    """Return a predicate as text: as the user wrote it if that is known, otherwise composed from its parts."""
+    """Return a predicate as text: as the user wrote it if that is known, otherwise as in ``id in 1, 2``."""
     return p.text or _question(p, p.name or f"column {p.field_id}", "identity", p.type)
 
 
@@ -52,7 +55,7 @@ def metrics_as_text(
     Parameters
     ----------
     p
-        The term.
+        The term, which is one predicate of the filter.
     source
         The metrics which prove that the term matches no row.
     by
@@ -60,7 +63,7 @@ def metrics_as_text(
     rows
         The files or manifests, as row numbers of ``source.evidence``.
     thing
-        The word for a row in explanations: ``file`` or ``manifest``.
+        The word that explanations use for them: ``file`` or ``manifest``.
 
     Returns
     -------
@@ -124,7 +127,8 @@ def _ranged(who: str, lower: Strings, upper: Strings) -> Strings:
     who
         The first words of each text: ``id`` in these examples.
     lower, upper
-        The bounds, as texts; null where unknown. If both are null, the text is ``id is null``.
+        The bounds, as texts; null where unknown. Both are null only for a partition value that is null: then the text
+        is ``id is null``.
     """
     low, high = lower.is_valid(), upper.is_valid()
     one = pc.fill_null(pc.equal(lower, upper), False)
@@ -196,7 +200,7 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
         A table of `WHY_SCHEMA` with one row per item of ``rows``. For a file that is not pruned, all columns are null.
 
         If the filter has an ``or``, each of its branches may exclude a file for a different reason. The table still has
-        one row for this file: ``term`` contains the terms of all branches, joined with ``or``, and ``why`` contains all
+        one row for this file: ``term`` has the terms of all branches, joined with ``or``, and ``why`` has all their
         explanations, joined with semicolons. ``by`` is ``bounds`` if a branch has ``bounds``, otherwise ``counts`` if a
         branch has ``counts``, otherwise ``partition``. The bounds and the null count are given only if ``column`` and
         ``by`` are the same in all branches.
@@ -272,7 +276,15 @@ def explain_manifests(state: TableState, root: Manifest, rows: npt.ArrayLike, wa
 
 @dataclass(frozen=True)
 class _Constant:
-    """A reason whose text is the same for every row."""
+    """A reason for pruning files or manifests whose explanation is the same for all of them.
+
+    For example, a filter that is never true prunes all files for the same reason.
+
+    Attributes
+    ----------
+    term, by, why
+        The values in the columns of `WHY_SCHEMA` that have these names.
+    """
 
     term: str
     by: str
@@ -286,7 +298,7 @@ class _Said:
     Attributes
     ----------
     term
-        The term, which is a part of the filter.
+        The term, which is one predicate of the filter.
     source
         The metrics with these counts and bounds.
     by
@@ -300,9 +312,9 @@ class _Said:
 
 @dataclass(frozen=True)
 class _Joined:
-    """The reason of a row that every branch of an ``or`` excludes.
+    """The reason for pruning files or manifests that every branch of an ``or`` excludes.
 
-    `parts` has the branches' own reasons, as indices into `_Explanation.reasons`.
+    `parts` has the reason of each branch, as an index in `_Explanation.reasons`.
     """
 
     parts: tuple[int, ...]
@@ -312,9 +324,10 @@ _NEVER = _Constant("false", "filter", "the filter matches no row")
 
 
 def _other_partition(wanted: Filter, thing: str) -> _Constant:
-    """Return the reason for pruning files or manifests that have no rows in the filter's partition.
+    """Return the reason for pruning files or manifests that have no row with the partition values of a filter.
 
-    ``thing`` is the word for them in the explanation: ``file`` or ``manifest``.
+    These are the values in `Filter.partition`. ``thing`` is the word that the explanation uses: ``file`` or
+    ``manifest``.
     """
     text = f"partition {dict(wanted.partition)}"
     return _Constant(text, "partition", f"the {thing} has no row in partition {dict(wanted.partition)}")
@@ -332,10 +345,10 @@ class _Explanation:
     rows
         The number of files or manifests.
     sources
-        A function that is called with a comparison of the filter. It returns the metrics of the files or manifests that
-        can prove the comparison false.
+        A function that takes a comparison in the filter. It returns the metrics that can prove, for some of the files
+        or manifests, that no row satisfies the comparison.
     thing
-        The word for a row in explanations: ``file`` or ``manifest``.
+        The word that explanations use for a file or manifest: ``file`` or ``manifest``.
     reasons
         The reasons found so far.
     """
@@ -465,9 +478,10 @@ def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
     """Combine the explanations of rows that every branch of an ``or`` excludes.
 
     For each row of the result, the values of all branches are joined: ``term`` with ``or``, as in ``id = 1 or id = 5``;
-    ``why`` with semicolons; and ``column`` with commas, each column once. ``by`` is the first of ``bounds``,
-    ``counts``, ``partition`` and ``filter`` that a branch has. ``lower``, ``upper`` and ``null_count`` are those of the
-    first branch if ``column`` and ``by`` are the same in all branches; otherwise they are null.
+    ``column`` with commas; and ``why`` with semicolons. A term or column that several branches share is named once.
+    ``by`` is the first of ``bounds``, ``counts``, ``partition`` and ``filter`` that a branch has. ``lower``, ``upper``
+    and ``null_count`` are those of the first branch if ``column`` and ``by`` are the same in all branches; otherwise
+    they are null.
 
     Parameters
     ----------

@@ -42,9 +42,9 @@ _INT, _LONG = PrimitiveType("int"), PrimitiveType("long")
 
 @dataclass(frozen=True)
 class MetricsSource:
-    """Metrics of files or manifests that may decide a predicate: partition values, or metrics of a column.
+    """Metrics of files or manifests that may prove a predicate true or false for all their rows.
 
-    Below, P is the predicate to decide.
+    These are partition values, partition summaries, or metrics of a column or expression. Below, P is the predicate.
 
     Attributes
     ----------
@@ -52,7 +52,8 @@ class MetricsSource:
         The predicates that are evaluated on the metrics. If the metrics describe the values that P compares, both are P
         itself. If they describe a transform of these values, as for a partition field, they are the inclusive and the
         strict projection of P: if no transformed value satisfies `inclusive`, no row satisfies P; if all of them
-        satisfy `strict`, every row satisfies P. None if there is no such projection, or if it is not needed.
+        satisfy `strict`, every row satisfies P. None if there is no such projection, or if it is not used: `strict` is
+        not used for manifests.
     evidence
         The metrics, one row per file or manifest.
     where
@@ -77,7 +78,8 @@ class MetricsSource:
     def may(self) -> Mask:
         """Return a mask with one value per file or manifest.
 
-        It is False if the metrics prove that no row of the file or manifest satisfies P, the predicate to decide.
+        It is False where the metrics prove that no row of the file or manifest satisfies the predicate P (see
+        `MetricsSource`).
         """
         if self.inclusive is None:
             return np.ones(len(self.evidence), np.bool_)
@@ -87,7 +89,8 @@ class MetricsSource:
     def must(self) -> Mask:
         """Return a mask with one value per file or manifest.
 
-        It is True if the metrics prove that every row of the file or manifest satisfies P, the predicate to decide.
+        It is True where the metrics prove that every row of the file or manifest satisfies the predicate P (see
+        `MetricsSource`).
         """
         if self.strict is None:
             return np.zeros(len(self.evidence), np.bool_)
@@ -136,12 +139,12 @@ def evaluate_strict(expression: Expression, rows: int, sources: MetricsSources) 
 def partition_questions(
     p: Predicate, spec: PartitionSpec, metadata: TableMetadata
 ) -> Iterator[tuple[PartitionColumn, Predicate | None, Predicate | None]]:
-    """Project a predicate to the fields of a partition spec.
+    """Project a predicate on a column onto the fields of a partition spec.
 
     For each field whose source is the predicate's column, yield a tuple of the field, the inclusive projection and the
     strict projection. A projection is a predicate on the partition value. If the value does not satisfy the inclusive
     projection, no row of the partition satisfies ``p``. If it satisfies the strict projection, every row does. A
-    projection that does not exist is None. Fields for which neither exists are left out.
+    projection that does not exist is None. A field for which neither of the two exists is left out.
     """
     for column in partition_columns(metadata, spec):
         if column.source is None or column.source.field_id != p.field_id:
@@ -169,9 +172,10 @@ def is_partition_value(value: ValueExpression, column: PartitionColumn) -> bool:
 def value_source(
     p: Computed, evidence: ColumnMetrics, where: Mask | None, column: PartitionColumn, metadata: TableMetadata
 ) -> MetricsSource:
-    """Return the metrics of a partition field, for a predicate that compares exactly what the field stores.
+    """Return a `MetricsSource` for a predicate that compares exactly what a partition field stores.
 
-    For example, the predicate compares ``day(ts)``, and the field stores ``day(ts)``.
+    For example, the predicate is ``day(ts) = date '2024-05-17'``, and the field stores ``day(ts)``. So it is evaluated
+    on the partition values themselves, without a projection. Values that may be wrong are not used: see `trusted_rows`.
 
     Parameters
     ----------
@@ -321,7 +325,7 @@ def _schemas_removed(metadata: TableMetadata) -> bool:
 
 
 class FileMetricsSources:
-    """The metrics of the files in a batch; call the object with a predicate to get those that may decide it.
+    """The metrics of a batch of files; call this object with a predicate to get those that may prove it true or false.
 
     Parameters
     ----------
@@ -353,10 +357,10 @@ class FileMetricsSources:
         return self.tuples(p) + self.statistics(p)
 
     def _tuples_of_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the partition values that a comparison of a computed value can use.
+        """Return the partition values that may prove a comparison of a computed value true or false.
 
-        For ``day(ts) = …``, these are the values of each partition field with the source ``ts`` and the transform
-        ``day``.
+        For ``day(ts) > date '2024-05-17'``, these are the values of each partition field with the source ``ts`` and the
+        transform ``day``. If several partition specs have such a field, each field is a separate `MetricsSource`.
         """
         out = []
         for spec, mine in self._specs:
@@ -367,10 +371,11 @@ class FileMetricsSources:
         return out
 
     def _statistics_of_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the column metrics that may decide a comparison such as ``day(ts) > date '2024-05-17'``.
+        """Return the column metrics that may prove a comparison of a computed value true or false.
 
-        These can be of two kinds. Files may have metrics of ``day(ts)`` itself if this is one of the table's
-        ``expressions`` (V4 proposal). And the metrics of the column ``ts`` are converted to metrics of ``day(ts)``.
+        For ``day(ts) > date '2024-05-17'``, there are two kinds. Files may have metrics of ``day(ts)`` itself, if it is
+        one of the table's ``expressions`` (V4 proposal). And the metrics of the column ``ts`` are converted to metrics
+        of ``day(ts)``.
         """
         out = []
         for number in p.ids if self._statistics else ():

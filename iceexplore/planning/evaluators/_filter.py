@@ -1,4 +1,4 @@
-"""Filters on rows: an expression over columns, a partial partition tuple, or both, evaluated on file metadata."""
+"""Filters on rows: an expression over columns, values of some partition fields, or both; evaluated on file metadata."""
 
 from __future__ import annotations
 
@@ -110,8 +110,9 @@ def _left(expression: Expression, decided: Mapping[Any, int]) -> Expression:
     Parameters
     ----------
     decided
-        The outcome of each `Predicate`: 1 if it is true of every row in the file, -1 if it is true of no row, 0 if this
-        is unknown. It is replaced by `ALWAYS` for 1 and by `NEVER` for -1. Other predicates are kept.
+        The outcome by `Predicate`: 1 if the predicate is true of every row in the file, -1 if it is true of no row, 0
+        if this is unknown. A predicate with the outcome 1 is replaced by `ALWAYS`, one with -1 by `NEVER`. All others,
+        including those that are not in ``decided``, are kept.
     """
     match expression:
         case And(children):
@@ -126,7 +127,7 @@ def _left(expression: Expression, decided: Mapping[Any, int]) -> Expression:
 
 @dataclass(frozen=True)
 class Filter:
-    """A condition on rows: an expression and a partial partition tuple, each of which may be missing.
+    """A condition on rows: an expression over columns, values of some partition fields, or both.
 
     Attributes
     ----------
@@ -135,7 +136,7 @@ class Filter:
     expression
         The condition on columns; `ALWAYS`, which matches every row, if there is none.
     partition
-        Values by partition field name; fields that are not named match any value.
+        The required values, by partition field name. Partition fields without a value here may have any value.
     """
 
     text: str
@@ -216,9 +217,9 @@ def same_partition(
     Returns
     -------
     tuple
-        Two masks with one value per file. The first is True if the file has the given values. The second is True if the
-        first mask is valid for the file. It is False if the file's partition spec lacks one of the given fields, or if
-        a partition value cannot be compared with the given one: ignore the first mask for such a file.
+        Two masks with one value per file. The first is True if the file has the given values. The second is False if
+        this cannot be determined: the file's partition spec lacks one of the given fields, or a partition value cannot
+        be compared with the given one. Ignore the first mask for such a file.
     """
     n = len(batch)
     same, is_known = np.ones(n, np.bool_), np.zeros(n, np.bool_)
