@@ -1,4 +1,4 @@
-"""Select the manifests that may hold a matching file, by partition summaries or by the column metrics of a V4 root."""
+"""Select the manifests that may list a matching file, by partition summaries or by metrics in a V4 root manifest."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ class ManifestMetricsSources:
     rows
         The row numbers, in the root, of the manifests. All returned metrics have one row per manifest, in this order.
     statistics
-        True to return metrics of partition fields, and a V4 root's metrics of columns and of the table's
-        ``expressions``. False to return only the metrics of partition fields.
+        False to return only the metrics of partition fields. True to return also a V4 root's metrics of columns and of
+        transforms such as ``day(ts)``, which the table metadata (V4) lists under the key ``expressions``.
     """
 
     def __init__(self, state: TableState, root: Manifest, rows: _Rows, *, statistics: bool = True) -> None:
@@ -125,11 +125,12 @@ class ManifestMetricsSources:
 
         For a predicate on a column, such as ``id = 5``, these are the metrics of the partition fields that are computed
         from ``id``, such as ``bucket[16](id)``. If two partition specs have such a field, the list has an element for
-        each. With ``statistics=True``, the metrics that a V4 root has of ``id``, and of transforms of ``id``, follow.
+        each. With ``statistics=True``, these elements are followed by the metrics that a V4 root has of ``id`` and of
+        transforms of ``id`` (see `statistics`).
 
         For a comparison of a computed value, such as ``day(ts) = date '2024-05-17'``, these are the metrics of the
-        partition fields that store ``day(ts)``. With ``statistics=True``, the metrics that a V4 root has of
-        ``day(ts)``, and of ``ts`` (converted to metrics of ``day(ts)``), follow.
+        partition fields that store ``day(ts)``. With ``statistics=True``, they are followed by the metrics that a V4
+        root has of ``day(ts)`` and of ``ts``; those of ``ts`` are converted to metrics of ``day(ts)``.
         """
         if isinstance(p, Computed):
             return self._about_value(p)
@@ -151,7 +152,7 @@ class ManifestMetricsSources:
         The left side of ``p`` is a computed value, as in ``day(ts) = date '2024-05-17'``. For this example, the result
         has, in this order: the metrics of partition fields that store ``day(ts)``; the metrics of ``day(ts)`` itself,
         which V4 metadata can have if the table's key ``expressions`` lists it; and the metrics of the column ``ts``,
-        converted to metrics of ``day(ts)``.
+        converted to metrics of ``day(ts)``. With ``statistics=False``, it has only the first of these.
         """
         out = []
         for spec, mine in self.specs:
@@ -216,9 +217,9 @@ class ManifestMetricsSources:
     def _bounds(self, field: PartitionField) -> bool:
         """Return whether the root's metrics of a partition field describe all files of a manifest.
 
-        If they describe only some of the files, they prove nothing about the manifest. In a V4 table, a manifest of
-        delete files may hold deletes of several specs. Its metrics of a field describe all of them only if each spec
-        has a field with the same source columns and transform.
+        If they describe only some of the files, they prove nothing about the manifest. This concerns only V4 tables,
+        in which a manifest may hold deletes of several specs. Its metrics of a field describe all of these deletes
+        only if every spec of the table has a field with the same source columns and transform.
         """
         same = (field.source_ids, field.transform)
         specs = self._metadata.partition_specs
@@ -248,14 +249,15 @@ class ManifestMetricsSources:
         return self._columns[number]
 
     def fields(self, spec: PartitionSpec, mine: Mask) -> dict[str, ColumnMetrics]:
-        """Return the metrics of a spec's partition fields, with one row per manifest.
+        """Return the metrics that the root has of a spec's partition fields, with one row per manifest.
 
         The keys are the ids of the partition fields, as text. Fields without metrics are left out.
 
         Parameters
         ----------
         mine
-            One value per manifest: True if the root states that the manifest has this spec.
+            One value per manifest: True if the root states that the manifest has this spec. Callers must ignore the
+            metrics of the other manifests.
         """
         if spec.spec_id not in self._fields:
             self._fields[spec.spec_id] = self._summaries(spec, mine) or self._derived(spec)

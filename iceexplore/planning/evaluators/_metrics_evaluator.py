@@ -233,7 +233,11 @@ def _sides(p: Predicate, e: ColumnMetrics) -> tuple[AnyArray, AnyArray, list[Any
 
 
 def _scalars(p: Predicate, kind: pa.DataType) -> list[AnyScalar] | None:
-    """Convert the predicate's literals to ``kind``, the type of the bounds; return None if one does not fit."""
+    """Convert the predicate's literals to ``kind``, the Arrow type of the bounds or values to compare them with.
+
+    A decimal with more digits than ``kind`` allows is converted to a wider decimal type instead. The result is None if
+    a literal can be neither converted nor compared.
+    """
     try:
         return [_scalar(v, kind) for v in p.literals]
     except _REFUSED:
@@ -257,7 +261,7 @@ def _scalar(value: PlainValue, kind: pa.DataType) -> AnyScalar:
 
 
 def _among(values: AnyArray, literals: list[AnyScalar]) -> Mask:
-    """Return which values equal one of the literals."""
+    """Return a mask, one element per value: True if the value equals one of the literals; False for null."""
     if len(literals) > 8 and all(x.type == values.type for x in literals):
         wanted = pa.array([x.as_py() for x in literals], values.type)
         if pa.types.is_floating(values.type):  # `is_in` would not find -0.0 for 0.0: adding 0 turns -0.0 into 0.0
@@ -271,10 +275,10 @@ def _among(values: AnyArray, literals: list[AnyScalar]) -> Mask:
 
 
 def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
-    """Return a mask, one value per file or manifest: True where certainly no literal is between its bounds.
+    """Return a mask, one value per file or manifest: True where its bounds prove that no value equals a literal.
 
-    If there are more than 200 literals, and they are strings, binary values or decimals, only the lowest and the
-    highest literal are compared with the bounds.
+    This is so if no literal is between the bounds. If there are more than 200 literals, and they are strings, binary
+    values or decimals, only the lowest and the highest literal are compared with the bounds.
     """
     if len(literals) > 8 and (pa.types.is_integer(low.type) or pa.types.is_floating(low.type)):
         return _none_between(low, high, np.sort(np.array([x.as_py() for x in literals])))
@@ -285,10 +289,10 @@ def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
 
 
 def _none_between(low: AnyArray, high: AnyArray, ordered: npt.NDArray[Any]) -> Mask:
-    """Return a mask that is true where none of the numbers in ``ordered`` is between the lower and the upper bound.
+    """Return a mask, one value per file or manifest: True where none of the given numbers is between its bounds.
 
-    ``ordered`` is ascending. In it, the first number that is at least the lower bound is looked up. If this number is
-    above the upper bound, or if there is no such number, then no number is between the bounds.
+    The numbers are in ``ordered``, in ascending order. For each file, the first number that is at least the lower bound
+    is looked up. If it is above the upper bound, or if there is no such number, no number is between the bounds.
     """
     floor = np.asarray(pc.fill_null(low, ordered[0].item()))
     first = np.searchsorted(ordered, floor)
@@ -299,9 +303,9 @@ def _none_between(low: AnyArray, high: AnyArray, ordered: npt.NDArray[Any]) -> M
 
 
 def _each_outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
-    """Return a mask, one value per file or manifest: True where certainly no literal is between its bounds.
+    """Return a mask, one value per file or manifest: True where its bounds prove that no value equals a literal.
 
-    Every literal is compared with the bounds.
+    This is so if no literal is between the bounds. Every literal is compared with the bounds.
     """
     out = np.ones(len(low), np.bool_)
     for x in literals:
@@ -310,7 +314,7 @@ def _each_outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> M
 
 
 def _starts(values: AnyArray, prefix: str | bytes) -> Mask:
-    """Return which values begin with the prefix; False for null."""
+    """Return a mask, one element per value: True if the value begins with the prefix; False for null."""
     return known(pc.starts_with(values, prefix))
 
 

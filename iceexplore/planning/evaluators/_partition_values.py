@@ -1,4 +1,4 @@
-"""Convert partition tuples: from users' dictionaries to Arrow, and to comparable keys for conflict checks."""
+"""Convert partition tuples: users' dictionaries to Arrow, and Arrow to keys with which commits find conflicts."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class PartitionColumn:
 
     @property
     def key(self) -> str:
-        """Return the name of the field in a batch's partition struct: its field id as text."""
+        """Return the name of the field in Arrow structs of partition tuples: its field id as text."""
         return str(self.field.field_id)
 
     @property
     def transform(self) -> Transform:
-        """Return the field's transform, parsed from its notation in the spec, such as ``bucket[16]``."""
+        """Return the field's transform, parsed from its text in the partition spec, such as ``bucket[16]``."""
         return parse_transform(self.field.transform)
 
 
@@ -287,7 +287,10 @@ def partition_keys(
 
 
 def _comparable(value: PlainValue) -> PlainValue:
-    """Convert a partition value to one that JSON can store."""
+    """Convert a partition value to one that JSON can store.
+
+    Bytes become hexadecimal text. Other values that JSON lacks, such as dates and decimals, become their ``str``.
+    """
     if isinstance(value, bytes):
         return value.hex()
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -1,4 +1,4 @@
-"""Project a predicate on a column to a partition field derived from that column (spec, "Scan Planning")."""
+"""Project a predicate on a column to a partition field derived from it (Iceberg spec, "Scan Planning")."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Pred
     Parameters
     ----------
     transform
-        The field's transform in the spec's notation. An unknown transform and ``void`` have no projection.
+        The field's transform as text, as in the partition spec. An unknown transform and ``void`` have no projection.
     source
         The type of the column and of the predicate's literals.
     strict

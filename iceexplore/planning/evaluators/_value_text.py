@@ -1,7 +1,7 @@
 """Format the values of columns as text, with the same result as `Transform.to_human_string`.
 
-Arrow formats the values for which its text is known to be the same. Python formats all others, each distinct value
-once.
+Arrow is faster than Python, so it formats all values for which its text is known to be the same. Python formats the
+others, each distinct value once.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def _by_value(values: AnyArray, kind: Type | None, transform: str) -> Strings:
 
 
 def _kind_of(found: pa.DataType) -> Type | None:
-    """Return the Iceberg type that is stored as this Arrow type.
+    """Return the Iceberg type whose values have this Arrow type.
 
-    Only types of integers, dates, times, timestamps, doubles and binary values are recognized; None for others.
+    The result is None unless the type is int, long, double, binary, date, time or one of the timestamp types.
     """
     names = ("int", "long", "date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns", "double")
     return next((PrimitiveType(n) for n in (*names, "binary") if arrow_type(PrimitiveType(n)) == found), None)
@@ -122,7 +122,10 @@ def _floats(values: AnyArray, kind: Type | None) -> Strings:
 
 
 def _plain_years(values: AnyArray) -> bool:
-    """Return whether all timestamps, except nulls, are in the years 1 to 9999."""
+    """Return whether all timestamps, except nulls, are in the years 1 to 9999.
+
+    Arrow formats timestamps in these years in ISO 8601. If there are others, Python formats all values (`_by_value`).
+    """
     ends = pc.min_max(values.cast(pa.int64()))
     if not ends["min"].is_valid:
         return True
@@ -131,7 +134,7 @@ def _plain_years(values: AnyArray) -> bool:
 
 
 def _timestamps(values: AnyArray) -> Strings:
-    """Format timestamps in ISO 8601 with as many fractional digits as needed."""
+    """Format timestamps in ISO 8601 with as many fractional digits as needed, in UTC if they have a time zone."""
     plain = values.cast(pa.int64()).cast(pa.timestamp(values.type.unit)).cast(pa.string())
     texts = pc.utf8_rtrim(pc.utf8_rtrim(pc.replace_substring(plain, " ", "T"), "0"), ".")
     return pc.binary_join_element_wise(texts, "+00:00", "") if values.type.tz is not None else texts

@@ -1,4 +1,4 @@
-"""Assign data files to groups by partition, spec, snapshot, age or size, as arrays with one value per file."""
+"""Assign data files to groups by partition, partition spec, snapshot, age or size: one group number per file."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Groups:
 
 
 def _by_partition(state: TableState, files: EntryBatch) -> Groups:
-    """Group files by spec and partition tuple. Values are formatted once per distinct value, not once per file."""
+    """Group files by partition spec and tuple. Values are formatted once per distinct value, not once per file."""
     keys = _tuples(files)
     codes, firsts = _distinct(keys)
     groups = {name: array.take(firsts) for name, array in keys.items()}
@@ -86,7 +86,7 @@ def partition_codes(files: EntryBatch) -> npt.NDArray[np.int64]:
 def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
     """Return the number of rows or bytes of each file, as its manifest entry states it.
 
-    Null becomes 0. Negative numbers become 0, and those above 2⁵⁰ become 2⁵⁰.
+    Null and negative numbers become 0. Numbers above 2⁵⁰ must be wrong, and become 2⁵⁰ so that sums do not overflow.
 
     Parameters
     ----------
@@ -112,7 +112,11 @@ def _texts(values: AnyArray, kind: Type, transform: str) -> AnyArray:
 
 
 def _plain(value: AnyScalar) -> PlainValue:
-    """Return a Python value; for dates and times that Python cannot represent, the stored number."""
+    """Convert an Arrow scalar to a Python value.
+
+    A date or timestamp that Python cannot represent, such as one after the year 9999, becomes the number that Iceberg
+    stores.
+    """
     try:
         return value.as_py()
     except (ValueError, OverflowError):  # outside the range of Python's dates
@@ -136,7 +140,7 @@ def _spec_text(metadata: TableMetadata, number: int | None) -> str:
 def _by_snapshot(state: TableState, files: EntryBatch) -> Groups:
     """Group files by the snapshot that added them, from the oldest snapshot to the newest.
 
-    Snapshots that have expired come first, as the metadata no longer has their times.
+    Snapshots that have expired come first: the metadata no longer has their times, but they are usually the oldest.
     """
     ids = whole(files.entries["snapshot_id"])
     codes, firsts = _distinct({"snapshot": ids})
@@ -160,10 +164,11 @@ def _by_snapshot(state: TableState, files: EntryBatch) -> Groups:
 
 
 def _by_age(state: TableState, files: EntryBatch) -> Groups:
-    """Group files by age: the time from the snapshot that added a file to the snapshot of ``state``.
+    """Group files by age, in ranges such as ``under a week``.
 
-    If ``state`` has no snapshot, the newest snapshot of the table is used instead. If the snapshot that added a file
-    has expired, the file's age is unknown, and the file is in the group ``snapshot has expired``.
+    The age is the time from the snapshot that added the file to the snapshot of ``state``. If ``state`` has no
+    snapshot, the newest snapshot of the table is used instead. If the snapshot that added a file has expired, the
+    file's age is unknown, and the file is in the group ``snapshot has expired``.
     """
     ids = whole(files.entries["snapshot_id"])
     times = {s.snapshot_id: s.timestamp_ms for s in state.metadata.snapshots}

@@ -67,14 +67,18 @@ class MatchedDeletes:
 
 @dataclass(frozen=True)
 class FileTasks:
-    """The data files of a plan, one row each, in the order of the root and its leaf manifests.
+    """The data files that a plan reads, one row each.
+
+    They are in the order of the root (the manifest list or V4 root manifest), then in the order of their entries in
+    each manifest. Data files that a V4 root lists itself come first.
 
     Attributes
     ----------
     files
         The manifest entries of the data files, with their partition tuples and the metrics of the filter's columns.
     root_row
-        int64: the row number, in the root, of the manifest that lists the file; null if the root itself lists it.
+        int64: the row number, in the root, of the manifest that lists the file; null if the root itself lists it. In an
+        incremental plan, this is the root of the snapshot that added the file.
     whole
         Boolean, one per file: True if metadata proves that every row of the file matches the filter.
     residual

@@ -1,1 +1,1 @@
-"""Draw the range of a column in each file beside a filter's range."""
+"""Draw the range of a column's values in each live data file, beside the range that a filter selects."""

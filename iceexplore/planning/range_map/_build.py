@@ -222,9 +222,10 @@ def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeB
 
 
 def _literal(value: PlainValue, kind: Type) -> str:
-    """Return a value of type ``kind``, to which an edge of the filter's range can be moved, as an SQL literal.
+    """Return a stop of a column of type ``kind`` as an SQL literal.
 
-    A value of type float has only the digits that a 32-bit float needs: ``CAST(1.3 AS FLOAT)``.
+    A stop is a value of the column to which an edge of the filter's range can be moved. A value of type float has only
+    the digits that a 32-bit float needs: ``CAST(1.3 AS FLOAT)``.
     """
     if type_base(kind) == "float" and isinstance(value, float) and np.isfinite(value):
         return f"CAST({np.float32(value)!s} AS FLOAT)"
@@ -236,7 +237,7 @@ def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
 
     Floats are rounded (`_rounded`), and texts of more than 60 characters are cut off. Timestamps are written without
     seconds, as ``2024-05-17 06:30``, and those at midnight as the date only. But if this makes many timestamps look the
-    same (if the number of different texts is at most 90 % of the number of stops), they keep their full texts.
+    same (if the number of different texts is at most 90 % of the number of stops), all of them keep their full texts.
     """
     texts = [human_value(kind, "identity", v) for v in stops.values]
     if type_base(kind) in ("float", "double"):
@@ -310,9 +311,9 @@ def _stops(
     Also return two predicates per stop: for a lower and for an upper edge at this stop. For the stop 5 of the column
     ``id``, these are usually ``id >= 5`` and ``id <= 5``.
 
-    The present edges of the filter's range are always stops. Any other stop is left out if its predicates have no
-    projection to a partition field of the column, but predicates of other stops have one. At this stop, the partition
-    field could exclude no file, although it may exclude files at the stops before and after it.
+    The present edges of the filter's range are always stops. Another stop is left out if one of its predicates has no
+    projection to a partition field of the column, although predicates of other stops have one. With an edge at this
+    stop, the field could exclude no file, but it could at neighboring stops: users would not understand this.
 
     Parameters
     ----------
@@ -326,8 +327,8 @@ def _stops(
         The partition values and column metrics of the files, to determine the stops to leave out. Without bounds in
         ``metrics``, the stops are chosen from the values of an identity partition field of the column.
     many
-        True if the map has more than `DRAWN` files. Then at most 96 stops are chosen, otherwise at most 240, not
-        counting the present edges.
+        True if the map has more than `DRAWN` files. Then at most about 96 stops are chosen, otherwise at most about
+        240, not counting the present edges.
     """
     sides = [] if metrics is None or pa.types.is_nested(metrics.lower.type) else [metrics.lower, metrics.upper]
     sides = sides if sides and any(len(s) > s.null_count for s in sides) else _identities(plan, f, sources)
@@ -384,12 +385,12 @@ def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) 
 
 
 def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicates) -> Spans:
-    """Return, for each file, the range of stops that is within the bounds of the file's manifest in the root.
+    """Return, for each file, the range of stops that are within the bounds of the manifest that lists the file.
 
-    A stop is a value to which users can move an edge of the filter's range. The bounds are those in the manifest's
-    partition summaries or, in a V4 root, in its column metrics. For example, with the stops 0, 10, 20 and 30, and a
-    manifest with the bounds 10 and 20, the range is from index 1 up to, but not including, index 3. The plan skips the
-    manifest if the lower edge is above 20, or if the upper edge is below 10.
+    A stop is a value to which users can move an edge of the filter's range. The bounds are those that the root stores
+    about the manifest: in partition summaries or, in a V4 root, in column metrics. For example, with the stops 0, 10,
+    20 and 30, and a manifest with the bounds 10 and 20, the range is from index 1 up to, but not including, index 3.
+    The plan skips the manifest if the lower edge is above 20, or if the upper edge is below 10.
 
     The range includes all stops if there are no such bounds, or if a V4 root lists the file itself, without a manifest.
 

@@ -29,6 +29,8 @@ _MOST_NAMED = 5000
 class LiveFiles:
     """All data files that a plan would read if it had no filter, in the order of the plan's roots and their manifests.
 
+    A root is the manifest list or V4 root manifest of a snapshot. Only an incremental plan has several.
+
     Attributes
     ----------
     batch
@@ -55,9 +57,10 @@ class LiveFiles:
 
 
 def read_live_files(plan: PlannedScan, columns: Collection[int]) -> Generator[str, None, LiveFiles]:
-    """Read all data manifests of a plan, including pruned ones, and return the live data files that they list.
+    """Read all data manifests, including those that the plan skips, and return the live data files that they list.
 
-    After each manifest, yield the progress as text. No data file is read.
+    The result includes data files that a V4 root lists itself. After each manifest, yield the progress as text. No data
+    file is read.
 
     Parameters
     ----------

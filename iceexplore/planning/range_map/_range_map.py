@@ -1,4 +1,4 @@
-"""Draw range maps: each live file's range of a column, the filter's range, and the plan's verdict on each file."""
+"""Draw range maps: the range of a column in each live file, the filter's range, and whether the plan reads a file."""
 
 from __future__ import annotations
 
@@ -204,10 +204,10 @@ class RangeMap(RangePicture):
 
     @cached_property
     def counts(self) -> pd.DataFrame:
-        """One row per text in `VERDICTS`, with the numbers of files to which it applies, of their rows and bytes.
+        """A table with one row per text in `VERDICTS`: the number of files to which it applies, and their total size.
 
         The columns are ``verdict``, ``files``, ``rows``, ``bytes`` and ``no_bounds``. The last one is the number of
-        these files that have no range: their values are unknown, or all are null or NaN.
+        these files that have no range of the map's column: their values are unknown, or all are null or NaN.
         """
         out = []
         for number, verdict in enumerate(VERDICTS):
@@ -237,7 +237,7 @@ class RangeMap(RangePicture):
 
     @cached_property
     def description(self) -> str:
-        """A sentence on the files that the plan reads."""
+        """A sentence: how many files, and how many bytes, the plan reads for its filter, and how many lack bounds."""
         read = self.verdict <= _READ
         size = human_bytes(int(self.bytes[read].sum()))
         text = f"{int(read.sum()):,} of {len(self):,} files ({size}) are read for {self.filter}"
@@ -245,7 +245,7 @@ class RangeMap(RangePicture):
         return text + (f"; {bare:,} have no bounds of {self.column}" if bare else "")
 
     def chart(self) -> RangeChart:
-        """Return the picture as plain data."""
+        """Return the positions, cells and texts from which the picture is drawn."""
         return _drawn(self)
 
 
@@ -255,7 +255,8 @@ def cells_of(found: RangeMap) -> RangeCells:
     If at most `DRAWN` files have a range, each file is a cell in a row of its own.
 
     Otherwise, the files are distributed over at most `_ROWS` rows. One cell represents all files with the same row, the
-    same range, the same `RangeMap.verdict` and the same `RangeMap.open`. If this makes more than `_CELLS` cells, it is
+    same range, the same `RangeMap.verdict` (whether the plan reads the file, or why not) and the same `RangeMap.open`
+    (whether the other conditions of the filter let the plan read it). If this makes more than `_CELLS` cells, it is
     tried again with ranges that are rounded outwards to every 2nd, 4th or 8th stop, then with fewer rows. The last try
     has a single row, and its result is returned even if it has more cells.
     """
@@ -298,7 +299,8 @@ def exact_cells(found: RangeMap) -> RangeCells:
 def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Ints) -> RangeCells:
     """Merge files into cells, and count the files and bytes in each cell.
 
-    A cell consists of all files with the same row, range, `RangeMap.verdict` and `RangeMap.open`.
+    A cell consists of all files with the same row, range, `RangeMap.verdict` (whether the plan reads the file, or why
+    not) and `RangeMap.open` (whether the other conditions of the filter let the plan read it).
 
     Parameters
     ----------
@@ -347,8 +349,8 @@ def _rows(found: RangeMap, order: _Ints, rows: int) -> _Ints:
 def _names(group: _Ints, row: _Ints, groups: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
     """Return the names of partitions (or snapshots) to write beside rows of the picture, as pairs of row and name.
 
-    A name is written beside the row that has the first files of this partition. If several partitions begin in one row,
-    only the first of their names is written. If more than `_NAMES` names remain, only every second of them is written,
+    The name of a partition is written beside the row of its first file. If several partitions begin in one row, only
+    the first of their names is written. If more than `_NAMES` names remain, only every second of them is written,
     or every third, and so on.
 
     Parameters
@@ -369,7 +371,7 @@ def _names(group: _Ints, row: _Ints, groups: tuple[str, ...]) -> tuple[tuple[int
 
 
 def _drawn(found: RangeMap) -> RangeChart:
-    """Convert a range map into plain data, from which the picture is drawn."""
+    """Convert a range map to the positions, cells and texts from which the picture is drawn."""
     strips = []
     for number, name in enumerate(KINDS):
         counts = np.bincount(found.verdict[found.kind == number], minlength=len(VERDICTS))
