@@ -67,8 +67,9 @@ def plan_scan(
         Names of the columns to read, dotted inside structs; by default all columns.
     from_snapshot, to_snapshot
         Plan only the files that appends added after ``from_snapshot``, up to and including ``to_snapshot``; each is an
-        id, a ref name, a Snapshot or a state. As in Java's ``IncrementalAppendScan``, no deletes are applied and other
-        operations are skipped. The filter is bound to the schema of ``state``.
+        id, a ref name, a Snapshot or a state. If only one is given, the range begins with the oldest ancestor, or ends
+        with the snapshot of ``state``. As in Java's ``IncrementalAppendScan``, no deletes are applied and snapshots of
+        other operations are skipped. The filter is bound to the schema of ``state``.
     row_groups
         Open the footers of the remaining Parquet files and prune their row groups.
     bloom
@@ -142,9 +143,9 @@ def plan_scan(
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
     """Return the row numbers, in the state's root, of the manifests that `plan_scan` reads with this filter.
 
-    This function reads the root (the manifest list or V4 root manifest), and often nothing else. But if it depends on
-    the matching data files which delete manifests `plan_scan` reads, this function must find these files. To do so, it
-    also reads the data manifests that may list a matching file.
+    Often, the root (the manifest list or V4 root manifest) is enough to find these manifests, and nothing else is read.
+    Sometimes, though, `plan_scan` chooses the delete manifests by the data files that match the filter. Then this
+    function has to find the matching files, so it also reads the data manifests that may list one.
 
     Parameters
     ----------
@@ -172,9 +173,9 @@ def manifests_read(state: TableState, wanted: Filter) -> list[int]:
 
 
 def _holding(picked: list[Picked]) -> npt.NDArray[np.int64]:
-    """Return the root rows of the data manifests that list a file of the plan.
+    """Return the row numbers, in the root, of the data manifests that list a file of the plan.
 
-    Files that a V4 root lists itself are in no manifest, so they add no row.
+    Files that a V4 root lists itself are in no data manifest, so they add no row number.
     """
     rows = [p.leaf.root_row for p in picked if p.leaf.kept_files and p.leaf.root_row is not None]
     return np.array(rows, dtype=np.int64)
@@ -189,7 +190,7 @@ def _scans(state: TableState, wanted: Filter, appends: Appends | None) -> list[R
     Parameters
     ----------
     wanted
-        The filter; each `RootScan` contains which of its data manifests may list a matching file.
+        The filter; each `RootScan` has a mask of the data manifests that may list a matching file.
     appends
         The append snapshots of an incremental plan; None for an ordinary plan.
     """
@@ -213,12 +214,14 @@ def _picked(
     """Read the data manifests that may list a matching file, and select the data files in them that may match.
 
     The result has one item for each data manifest that is read. A V4 root may also list data files itself. If it does,
-    the first item of the result contains those of these files that may match the filter.
+    an additional item comes first, with the files that the root lists and that may match the filter.
+
+    A root row is the row number of a manifest in the root.
 
     Parameters
     ----------
     scan
-        The root, with the rows of the data manifests to read (``scan.kept``).
+        The root, with the root rows of the data manifests to read (``scan.kept``).
     index
         The index of this root among the roots of the plan; 0 unless the plan is incremental.
     wanted
@@ -275,8 +278,8 @@ def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
 def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
     """Return the root rows of the manifests that may contain deletes for the files of given data manifests.
 
-    A root row is the row number of a manifest in the root. In the V4 draft, a deletion vector is stored in the entry of
-    its data file. With such a root, the result also includes the given data manifests, since they contain deletes.
+    A root row is the row number of a manifest in the root. The result has the root rows of delete manifests. In the V4
+    draft, it also has those of the given data manifests, because the entry of a data file contains its deletion vector.
 
     Parameters
     ----------
@@ -296,13 +299,13 @@ def _equality_columns(state: TableState, places: list[int]) -> list[int]:
     """Return the ids of the columns that equality deletes compare.
 
     Metrics of these columns may show that an equality delete does not apply to a data file. The ids are read from the
-    delete manifests. If the snapshot's summary states that there are no equality deletes, no manifest is read, and the
-    result is empty. If the summary is wrong, the plan may apply more deletes than necessary, but never fewer.
+    given delete manifests. If the snapshot's summary states that there are no equality deletes, no manifest is read,
+    and the result is empty. If the summary is wrong, the plan may apply more deletes than necessary, but never fewer.
 
     Parameters
     ----------
     places
-        The root rows of the delete manifests.
+        The row numbers, in the root, of the delete manifests.
     """
     return equality_columns(state, places) if _may_have_equality(state, places) else []
 
@@ -370,7 +373,7 @@ def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: 
     files
         The data files of the plan.
     root_row
-        For each of these files, the root row of its manifest; null if a V4 root lists the file itself.
+        For each of these files, the row number of its manifest in the root; null if a V4 root lists the file itself.
     """
     if len(files) > _MOST_COMPARED:
         return

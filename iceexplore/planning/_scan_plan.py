@@ -33,8 +33,9 @@ __all__ = ["ScanPlan"]
 class ScanPlan(PlannedScan):
     """The files that a scan reads, those that it skips, and the reasons. Shown as a card in a notebook.
 
-    Tables are built on first access. To explain why entries were pruned, the filter is evaluated again on cached
-    manifests. See `PlannedScan` for the attributes.
+    Data frames such as `tasks` are built on first access. The plan keeps only the files to read. So to explain why
+    other files were skipped, the filter is evaluated again on their manifests, which are usually still in the cache.
+    See `PlannedScan` for the attributes.
     """
 
     # Tables -------------------------------------------------------------------------------------------------------
@@ -94,8 +95,9 @@ class ScanPlan(PlannedScan):
         - ``ordinal``: the position of a data file in its manifest, or of a row group in its file; null for a manifest.
         - ``files``: the number of live data files in a manifest; 1 for a data file; null for a row group.
         - ``rows``: the number of rows in the item.
-        - ``bytes``: the size of a data file, or the uncompressed size of a row group. For a manifest, it is 0 if the
-          manifest has no live file. Otherwise it is null, because the root does not state the size of the data files.
+        - ``bytes``: the size of a data file, or the uncompressed size of a row group. For a manifest, it is null,
+          because the root does not state the size of the data files. Only a manifest without live files has 0 instead
+          (but null in an incremental plan).
         - ``term``: a condition of the filter that no row of the item matches; null for a manifest without live files.
         - ``by``: the metadata that proves that no row matches ``term``, such as "partition", "bounds", "counts" (of
           nulls and NaN) or "bloom filter". For a manifest without live files, it is "counts".
@@ -117,9 +119,10 @@ class ScanPlan(PlannedScan):
         """One row per delete file or deletion vector that applies to a data file that is read.
 
         Columns are ``file_path``, ``kind`` ("vector", "position", "equality"), ``file_format``, ``spec_id``,
-        ``partition`` (as text), ``tasks`` (the number of planned data files to which the delete applies), ``rows``,
-        ``bytes`` (for a deletion vector, those of its blob), ``offset`` (of the blob in its Puffin file; null for
-        delete files), ``referenced_file``, ``equality_ids`` (field ids), ``sequence_number`` and ``snapshot_id``.
+        ``partition`` (as text), ``tasks`` (the number of planned data files to which the delete applies), ``rows``
+        (the record count of the delete file, or of the deletion vector), ``bytes`` (the size of the delete file, or of
+        the deletion vector's blob), ``offset`` (of the blob in its Puffin file; null for delete files),
+        ``referenced_file``, ``equality_ids`` (field ids), ``sequence_number`` and ``snapshot_id``.
         """
         return to_frame(self.deletes_arrow)
 
@@ -127,12 +130,16 @@ class ScanPlan(PlannedScan):
     def unmatched_deletes(self) -> pd.DataFrame:
         """Deletes that are not applied, each with the reason (`iceexplore.planning.unmatched_deletes`).
 
-        A data file is in the scope of a delete if the sequence numbers and partitions of both would let the delete
-        apply. A row without ``data_file`` describes a delete whose scope contains no data file of the plan. A row with
-        ``data_file`` describes a delete that is not applied to this data file, although it is in the delete's scope.
+        There are two kinds of rows:
+
+        - If ``data_file`` is null, the delete applies to no data file of the plan. The reason is the filter, the data
+          file that the delete references, its partition or its sequence number.
+        - Otherwise, the delete does not apply to this data file, although its partition and sequence number allow it.
+          The reason is the metrics of both files, the delete's bounds of ``file_path``, or a deletion vector that
+          replaces the delete.
 
         If there would be more than 1,000 rows, one more row counts those that are not shown. This reads all delete
-        manifests.
+        manifests and, if a delete of the first kind references a data file, all live data manifests.
         """
         from iceexplore.planning.delete_index._unmatched import unmatched_deletes
 
@@ -166,9 +173,11 @@ class ScanPlan(PlannedScan):
 
     @cached_property
     def reads(self) -> pd.DataFrame:
-        """Files that planning read, one row each, with bytes, milliseconds, and whether they were cached.
+        """Files that planning used, one row each: roots, manifests, and files whose footer or deletion vector was read.
 
-        These are manifest lists or root manifests, manifests, and files of which footers or deletion vectors were read.
+        A root is a manifest list or V4 root manifest. Columns are ``kind``, ``location``, ``bytes`` (the size of a root
+        or manifest; for other files, the number of bytes that were read), ``ms`` (the time to read, in milliseconds; 0
+        if cached) and ``cached`` (true if the file was in the cache, so that it was not read).
         """
         from iceexplore.planning.report._tables import reads_table
 
@@ -191,8 +200,8 @@ class ScanPlan(PlannedScan):
     ) -> pd.DataFrame:
         """Split the planned files, and combine the splits into tasks, as Iceberg's ``TableScanUtil`` does.
 
-        A file with split offsets is split at these. Any other file is split every ``size`` bytes, unless its format
-        cannot be split. The splits are then packed into combined tasks of about ``size`` bytes, each of which one
+        A file with split offsets is split at these, any other file every ``size`` bytes. A file of a format that cannot
+        be split is one split. The splits are then packed into combined tasks of about ``size`` bytes, each of which one
         reader would read. Spark also adjusts the size to its parallelism; this method does not.
 
         Packing adds up the weights of the splits. The weight of a split is the larger of these two numbers of bytes:
@@ -206,7 +215,7 @@ class ScanPlan(PlannedScan):
         size
             Bytes per split; by default the plan's ``split_size``.
         lookback
-            The number of combined tasks that are filled at the same time; by default the table's property
+            The maximum number of combined tasks that are filled at the same time; by default the table's property
             ``read.split.planning-lookback``, or 10.
         open_file_cost
             The cost of opening a file, in bytes; by default the table's property ``read.split.open-file-cost``, or
@@ -268,7 +277,8 @@ class ScanPlan(PlannedScan):
         Parameters
         ----------
         max_nodes
-            Approximate number of nodes, at least 8; the rest is folded into nodes that show the number of items.
+            Approximate maximum number of nodes, at least 8. Manifests, files and deletes for which there is no room
+            share nodes that show their number.
 
         Raises
         ------
@@ -330,6 +340,8 @@ class ScanPlan(PlannedScan):
 
     def distribution(self, by: By = "partition") -> TableDistribution:
         """Count bytes, rows, small files and deletes of the planned files per group, as a data frame and as bars.
+
+        A file is small if it has less than 75 % of the table's target file size.
 
         Parameters
         ----------

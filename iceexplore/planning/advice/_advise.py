@@ -42,12 +42,12 @@ class Advice:
     one filter may slow down another.
 
     The tests rewrite tables as suggested and plan the same filter again: the number of files read differs from the
-    estimate by at most a factor of two, or by two files. These tests cover rows that are shuffled, clustered or half
-    null, and columns of numbers, times, strings with long common prefixes, and few distinct values. The estimate may
-    be wrong by a factor of ten or more where bounds do not show the distribution: one value is far more frequent than
-    others; values are dense in the middle of a range that every file spans; or few strings have the prefix that the
-    filter selects. `Suggestion.assumes` lists the assumptions. Bytes are assumed to be proportional to rows, although
-    rows with nulls or a single value take less space, sometimes only a third.
+    estimate by at most a factor of two, or by two files. These tests cover columns that are shuffled, clustered or half
+    null, with numbers, times, strings with long common prefixes, or few distinct values. The estimate may be wrong by a
+    factor of ten or more where bounds do not show the distribution: one value is far more frequent than others; values
+    are dense in the middle of a range that every file spans; or few strings have the prefix that the filter selects.
+    `Suggestion.assumes` lists the assumptions. Bytes are assumed to be proportional to rows, although rows with nulls
+    or a single value take less space, sometimes only a third.
 
     Attributes
     ----------
@@ -141,8 +141,9 @@ _COUNTED = frozenset({"partition_spec_id", "record_count", "file_size_in_bytes"}
 def _scene(plan: PlannedScan) -> Scene:
     """Read all data manifests, and collect the data that advice on a plan is based on.
 
-    Besides the table's live data files, the result has two masks: one of the files that remain after partition pruning,
-    and one of those that remain after column metrics are evaluated as well.
+    The result has the table's live data files (for an incremental plan, only those that its appends added), and two
+    masks: one of the files that remain after partition pruning, and one of the files that remain after pruning by
+    column metrics as well.
     """
     ids = plan.filter.stats_ids
     found = []

@@ -1,4 +1,7 @@
-"""Map the values of a column to a number line, for estimates (not for pruning)."""
+"""Map the values of a column to a number line, for estimates.
+
+The numbers are not used for pruning, because they are not exact: different values may have the same number.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,10 @@ class Axis:
 
     @classmethod
     def of(cls, lower: AnyArray, upper: AnyArray) -> Axis | None:
-        """Return the axis of a column with these bounds; None if the type has no order, or if no bound is known.
+        """Return the axis of a column with these bounds; None if there is none.
+
+        There is no axis if the column's type has no order. There is also none for a string or binary column of which no
+        lower or no upper bound is known.
 
         Parameters
         ----------
@@ -157,7 +163,10 @@ class Axis:
         return len(self.shared.decode("utf-8", "replace"))
 
     def numbers(self, values: AnyArray) -> Floats:
-        """Return the number that represents each value; NaN for null and NaN."""
+        """Return the number that represents each of a column's bounds; NaN for null and NaN.
+
+        Unlike `number`, this does not check that a string or binary value begins with `shared`, as all bounds do.
+        """
         plain = comparable(values)
         if not self.ranks:
             return np.asarray(plain.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)

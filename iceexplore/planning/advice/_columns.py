@@ -44,7 +44,10 @@ _MANY = 0.5
 
 
 def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | None:
-    """Return a column's number of distinct values from the last statistics file that states it; None if none does."""
+    """Return a column's number of distinct values (``ndv``) according to the table's statistics files.
+
+    If several files state it, the one that is last in the metadata counts. The result is None if no file states it.
+    """
     for statistics in reversed(metadata.statistics):
         for blob in statistics.blob_metadata:
             text = (blob.properties or {}).get("ndv", "")
@@ -70,8 +73,8 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     Returns
     -------
     float or None
-        None if there is no file with these metrics, or if at least half of the values in a typical file (of median size
-        and number of values) seem to be distinct: see `_MANY`.
+        None if there is no file with these metrics, or if at least half of the values in a typical file seem to be
+        distinct (`_MANY`). A typical file has the median of the column's sizes and of its numbers of values.
     """
     lower, upper, sizes, values = (pc.struct_field(stats, n) for n in ("lower", "upper", "column_size", "value_count"))
     there = pc.and_(pc.and_(pc.greater(sizes, 0), pc.greater(values, 0)), pc.not_equal(lower, upper))
@@ -394,7 +397,7 @@ def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: 
 
 
 def _transforms(metadata: TableMetadata, field_id: int) -> dict[Transform, str]:
-    """Return the partition fields of the default spec whose source is a column.
+    """Return the partition fields of the default spec that are derived from one column.
 
     The keys of the result are the transforms of these fields, the values their names. For example, in a table that is
     partitioned by ``day(ts)``, the column ``ts`` has the key ``day``, and the value is ``ts_day``.
@@ -416,7 +419,7 @@ def _of_older_specs(scene: Scene) -> int:
 
 
 def _sorted_by(metadata: TableMetadata, field_id: int) -> bool:
-    """Return whether the table's sort order begins with a column."""
+    """Return whether the table's sort order begins with the column ``field_id`` itself, not a transform of it."""
     order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)
     return bool(order and order.fields and order.fields[0].source_ids[:1] == (field_id,)
                 and parse_transform(order.fields[0].transform).is_identity)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Suggest maintenance that would help a scan: small files, deletes, scattered manifests."""
+"""Suggest maintenance that would help a scan: compact small files, rewrite deletes, cluster scattered manifests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find partition fields with which a filter would prune more, and estimate what it would read."""
+"""Find partition fields with which a filter would prune more files, and estimate how much it would then read."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Units:
     Attributes
     ----------
     number
-        Function that returns the number of the unit in which each value is: 2 for the value 250.
+        Function that returns, for each value, the number of the unit that contains it: 2 for the value 250.
     start
-        Function that returns the lowest value in each unit with a given number: 200 for unit 2.
+        Function that returns, for each unit number, the lowest value in this unit: 200 for unit 2.
     """
 
     number: Callable[[Floats], Floats]

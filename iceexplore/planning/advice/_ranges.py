@@ -47,7 +47,7 @@ class Wanted:
     spans
         The intervals of matching values, in ascending order, without overlaps.
     nulls
-        Whether rows match in which the column is null.
+        Whether the filter selects rows in which the column is null.
     points
         Number of the values if the filter selects only single values: 3 for ``a IN ('x', 'y', 'z')``. 0 if the filter
         selects a range of values, such as ``a > 'x'``, or selects nulls.

@@ -1,4 +1,4 @@
-"""Show advice as text, and as HTML that is safe in an untrusted notebook."""
+"""Show advice as text, and as HTML that is also displayed in an untrusted notebook, since it has no scripts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _SHOWN = 20
 def advice_text(
     filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
 ) -> str:
-    """Return advice as lines of text without terminal control characters.
+    """Return advice as lines of text.
 
-    The text includes at most `_SHOWN` suggestions and at most as many notes.
+    Terminal control characters are escaped, because names in a table may contain them. The text includes at most
+    `_SHOWN` suggestions and at most `_SHOWN` notes.
 
     Parameters
     ----------

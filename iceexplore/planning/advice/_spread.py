@@ -51,7 +51,10 @@ class Reading:
 
     @property
     def cost(self) -> int:
-        """Return the bytes plus 4 MiB for opening each file (Iceberg's ``read.split.open-file-cost``)."""
+        """Return the cost of reading, in bytes: the files' sizes, plus 4 MiB for opening each file.
+
+        4 MiB is the default of Iceberg's ``read.split.open-file-cost``.
+        """
         return self.bytes + self.files * 4 * 1024 * 1024
 
 
@@ -94,7 +97,7 @@ class Files:
         return Files(group.astype(np.int64), self.rows[mask], self.bytes[mask])
 
     def apart(self) -> Files:
-        """Return the same files, with each file in a group of its own."""
+        """Return the same files, with each file in a group of its own, to get estimates per file."""
         return Files(np.arange(len(self.rows), dtype=np.int64), self.rows, self.bytes)
 
 
@@ -243,7 +246,10 @@ class Shares:
 
     @cached_property
     def _weights(self) -> Floats:
-        """Return, for each file, its number of values that are neither null nor NaN; 0 for files without bounds."""
+        """Return, for each file, its number of values that are neither null nor NaN; 0 for files without bounds.
+
+        With these weights, `around` averages the shares of the files in a group.
+        """
         return np.where(self.spread.known, self.files.rows * (1.0 - self.spread.nulls), 0.0)
 
     @cached_property
