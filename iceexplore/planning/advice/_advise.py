@@ -201,12 +201,12 @@ def advise(plan: PlannedScan) -> Advice:
             notes += seen.notes
         for part in several:
             if any(computed(part)):
-                notes.append(f"{expression_sql(part, 'sql')}: there is no estimate for functions of columns")
+                notes.append(f"{expression_sql(part, 'sql')}: advice does not cover functions of columns")
                 continue
             names = ", ".join(dict.fromkeys(columns_of(part).values()))
             notes.append(
                 f"an OR over several columns ({names}) skips a file only if each of its branches excludes the file, "
-                "so there is no estimate"
+                "so the effect of sorting or partitioning by one of the columns is not estimated"
             )
         found += _upkeep(plan, scene)
     ranked = tuple(sorted((s for s in found if s.helps), key=_rank))

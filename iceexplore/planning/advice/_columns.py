@@ -202,7 +202,9 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
     counted = pc.struct_field(stats, "null_count").null_count < len(stats)
     if wanted is None or (wanted.nulls and not counted):
         reason = "NaN use only NaN counts, not bounds" if wanted is None else "null need null counts, which are missing"
-        out.notes.append(f"{name}: tests for {reason}, so there is no estimate")
+        out.notes.append(
+            f"{name}: tests for {reason}, so the effect of sorting or partitioning by this column is not estimated"
+        )
         return out
     distinct = distinct_by_statistics(scene.metadata, field_id)
     guessed = None if distinct else distinct_by_bytes(stats, spread)
@@ -212,7 +214,8 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
         return out
     if not out.notes:
         out.notes.append(
-            f"{name}: after a rewrite with the current partition fields, the filter would read hardly fewer files"
+            f"{name}: after a rewrite with the current partition fields, the filter would read almost as many files as "
+            "now"
         )
     for p in terms:
         if p.op in _POWERLESS:
@@ -280,7 +283,7 @@ def _estimates(
             Suggestion(
                 "sort", f"sort by {name}",
                 f"a value of {name} may be in {depth:,.1f} of {len(scene.batch):,} files on average, in "
-                f"{deepest:,} at most. If partitions were sorted by {name}, the filter would read "
+                f"{deepest:,} at most. If the rows of each partition were sorted by {name}, the filter would read "
                 f"{amount(ordered.files, 'file')} instead of {scene.now.files:,}.",
                 scene.now, ordered, assumes="; ".join(assumes), column=name,
                 statements=sort(scene.table, name, scene.files, ordered=_sorted_by(scene.metadata, term.field_id)),
@@ -325,7 +328,7 @@ def _partitioning(
         if found.transform in have or any(there.refines(found.transform, term.type) for there in have):
             if old:
                 yield Suggestion(
-                    "old-spec", "rewrite files of older specs",
+                    "old-spec", "rewrite files of older partition specs",
                     f"{old:,} of the {scene.now.files:,} files read were written before the table was partitioned by "
                     f"{made}.",
                     scene.now, found.after, assumes=assumes, column=term.name, statements=(

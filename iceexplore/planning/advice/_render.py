@@ -37,7 +37,7 @@ def advice_text(
     for row in clustering.to_pylist():
         out.append("  " + _clustered(row))
     if not suggestions:
-        out.append("  nothing to suggest from column metrics")
+        out.append("  no suggestions")
     for i, s in enumerate(suggestions[:_SHOWN], 1):
         numbers = _numbers(s)
         out.append(f"{i}. {_cut(s.title)}" + (f": {numbers}" if numbers else ""))
@@ -68,7 +68,7 @@ def advice_html(
     lines = [f'<div style="font:13px system-ui,sans-serif">{e(_clustered(r))}</div>' for r in clustering.to_pylist()]
     after = [f'<div style="font:13px system-ui,sans-serif">{e(escape.shorten(n, 600))}</div>' for n in notes[:_SHOWN]]
     if not suggestions:
-        lines.append('<div style="font:13px system-ui,sans-serif">Nothing to suggest from column metrics.</div>')
+        lines.append('<div style="font:13px system-ui,sans-serif">No suggestions.</div>')
         return head + "".join(lines + after)
     rows = [
         [i, Html(_title_html(s)), s.unit if s.before else "", _reading(s.before), _reading(s.after), _basis(s)]
@@ -107,8 +107,8 @@ def _numbers(s: Suggestion) -> str:
 def _clustered(row: dict[str, object]) -> str:
     name = escape.text(escape.shorten(row["column"], 80))
     text = f"{name}: a value may be in {row['depth']:,.1f} files on average, in {row['deepest']:,} at most; "
-    text += f"conditions on this column alone keep {row['reads']:,} of {row['files']:,} files"
-    return text + (f", about {row['sorted']:,} if sorted" if row["sorted"] is not None else "")
+    text += f"with only the conditions on this column, {row['reads']:,} of {row['files']:,} files would be read"
+    return text + (f", about {row['sorted']:,} if sorted by this column" if row["sorted"] is not None else "")
 
 
 def _cut(text: str, limit: int = 200) -> str:

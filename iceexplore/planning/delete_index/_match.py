@@ -380,11 +380,11 @@ class DeleteIndex:
         name = self.files.entries["location"][file].as_py()
         where = self.found.batch.entries["location"][delete].as_py()
         referenced = self.found.referenced[delete].as_py()
-        more = f" ({count} such pairs)" if count > _MOST_NOTES else ""
+        more = f" ({count} such pairs of a data file and a delete)" if count > _MOST_NOTES else ""
         if kind == "otherwise":
-            how = "with another scheme or authority; it is applied because the paths are equal"
+            how = "by a location with another scheme or authority; the delete is applied because the paths are equal"
             if path_only(referenced) != path_only(name):
-                how = "by another location; it is applied because both locations lead to one file"
+                how = "by another location; the delete is applied because both locations lead to the same file"
             text = f"A delete references its data file {how}{more}."
             field = "143 referenced_data_file"
             item = problem("delete-path", where, text, field=field, found=referenced, expected=name)
@@ -393,7 +393,11 @@ class DeleteIndex:
             item = problem("delete-scope", where, text, field="143 referenced_data_file", severity="error")
         else:
             ours, theirs = int(self.file_sequence[file]), int(self.found.sequence[delete])
-            why = f"sequence number {theirs} is below the file's {ours}" if theirs < ours else "its partition differs"
+            why = (
+                f"its sequence number {theirs} is below that of the file, {ours}"
+                if theirs < ours
+                else "its partition differs"
+            )
             text = f"A delete that references data file {name} does not apply to it: {why}{more}."
             item = problem("delete-scope", where, text)
         self.state.problems.add(item)

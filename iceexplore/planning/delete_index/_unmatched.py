@@ -55,7 +55,7 @@ class Reasons:
             older, newer = int(m.found.sequence[delete]), int(m.found.sequence[newest])
             text = f"the newest deletion vector (sequence number {newer}) replaces this one (sequence number {older})"
             return "vector", text
-        return "vector", f"a deletion vector replaces it: {place}"
+        return "vector", f"the data file's deletion vector replaces it: {place}"
 
     def of_path(self, file: int, delete: int) -> Reason:
         """Explain that the location of the data file is outside the position delete's bounds of ``file_path``."""
@@ -126,7 +126,7 @@ class Reasons:
                 name, f = m.state.metadata.all_fields().get(column, (str(column), None))
                 ranges.append(f"{name} {self._range(found, f.type)}" if f is not None else name)
         what = "" if m.filter is None else m.filter.text
-        return f"the filter {what} excludes it: its rows have {', '.join(ranges) or 'no matching partition'}"
+        return f"the filter {what} excludes it: its rows have {', '.join(ranges) or 'a partition that does not match'}"
 
     def _apart(self, file: int, delete: int) -> Reason:
         """Explain why a delete does not apply to the data file that it references: other partition, or newer file."""
@@ -155,14 +155,17 @@ class Reasons:
             with other paths are ignored. A path is a location without scheme and authority.
         """
         if canonical(referenced) in live:
-            return "not-in-plan", f"its data file is not in the plan: {referenced}"
+            return "not-in-plan", f"the data file that it references is not in the plan: {referenced}"
         others = [place for place in live if path_only(place) == path_only(referenced)]
         if len(others) > 1:
-            return "path", f"{len(others)} live data files have the path of {referenced} with other schemes or hosts"
+            return "path", (
+                f"{len(others)} live data files have the path of {referenced} with other schemes or authorities, so it "
+                "is unclear which one the delete belongs to"
+            )
         if others:
             name = live[others[0]]
             return "not-in-plan", f"its data file {name}, which it references as {referenced}, is not in the plan"
-        return "dangling", f"its data file is not live: {referenced}"
+        return "dangling", f"the data file that it references is not live: {referenced}"
 
     def _no_place(self, delete: int) -> Reason:
         """Explain why a delete that may apply to any data file in its partition applies to none of them.
@@ -181,7 +184,7 @@ class Reasons:
             return "partition", f"no data file of the plan is in its partition, {text}"
         oldest, own = int(m.file_sequence[mine].min()), int(m.found.sequence[delete])
         word = "above" if m.found.equality[delete] else "at or above"
-        count = f"the lowest one of the {len(mine):,} data files" if len(mine) > 1 else "that of the one data file"
+        count = f"the lowest of the {len(mine):,} data files" if len(mine) > 1 else "that of the only data file"
         return "sequence", f"its sequence number {own} is not {word} {oldest}, {count} in {where}"
 
 
@@ -265,7 +268,7 @@ def unmatched_deletes(
     rows += [_row(matching, d, f, *why) for f, d, why in islice(scopes.equality(reasons), min(most, by_value))]
     more = len(idle) + by_position + by_value - len(rows)
     if more:
-        rows.append({"code": "more", "reason": f"{more:,} more are not shown"})
+        rows.append({"code": "more", "reason": f"{more:,} more rows are not shown"})
     return pa.Table.from_pylist(rows, schema=UNMATCHED_SCHEMA)
 
 

@@ -254,7 +254,7 @@ class TableDistribution(BarPicture):
         total = {n: sum(r[n] or 0 for r in self._records(np.arange(count))) for n in ("files", "bytes", "rows")}
         text = f"{total['files']:,} files, {human_bytes(int(total['bytes']))}, {total['rows']:,} rows"
         if any(r.bars[0] and r.bars[0].rest for r in rows):
-            text += f"; a small file is below {human_bytes(self.small)}"
+            text += f"; small files are those below {human_bytes(self.small)}"
         heads = ("files", "bytes", "rows", "deleted rows")
         if not any(b and b.value for r in rows for b in r.bars[:2]):
             # The part of a bar for small files is pale, to distinguish it from the solid part for full-size files. If

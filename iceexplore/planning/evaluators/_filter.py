@@ -173,7 +173,10 @@ class Filter:
             The filter has a partition, which cannot be part of an expression, or JSON cannot express the filter.
         """
         if self.partition:
-            raise OptionError(f"partition {dict(self.partition)} cannot be written as an expression: filter by columns")
+            raise OptionError(
+                f"a filter with partition={dict(self.partition)} cannot be written as an expression: filter by columns "
+                "instead"
+            )
         return expression_to_json(self.expression, form=form, references=references)
 
     def evaluate(self, batch: EntryBatch, metadata: TableMetadata) -> tuple[pa.BooleanArray, pa.BooleanArray]:

@@ -144,7 +144,9 @@ def _stored(column: PartitionColumn, value: PlainValue, where: str) -> PlainValu
     try:
         return column.transform.parse_value(value)
     except (ValueError, TypeError) as error:
-        raise OptionError(f"{where} = {value!r} is not a value of {column.field.transform}: {error}") from None
+        raise OptionError(
+            f"{where} = {value!r} is not a result of the transform {column.field.transform}: {error}"
+        ) from None
 
 
 def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
@@ -251,7 +253,7 @@ def _plain_time(base: str, value: np.datetime64) -> PlainValue:
     if base not in _UNITS:
         raise TypeError(f"{value!r} is not a valid {base}")
     if np.isnat(value):
-        raise ValueError("NaT is no point in time: give None for null")
+        raise ValueError("NaT is not a point in time: give None for null")
     exact = value.astype(f"datetime64[{_UNITS[base]}]")
     if exact != value:
         raise ValueError(f"{value!r} is more precise than the type {base}")

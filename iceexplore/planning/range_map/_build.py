@@ -156,7 +156,10 @@ def _column(plan: PlannedScan, column: str | None) -> tuple[str, NestedField]:
         raise OptionError("the table has no column whose values have an order")
     if name not in known:
         near = nearest(str(name), [*known])
-        raise OptionError(f"no column {str(name)[:80]!r} with a single value per row that can be ordered; {near}")
+        raise OptionError(
+            f"no column {str(name)[:80]!r} that has one value per row (it is not in a list or map) and a type whose "
+            f"values have an order; {near}"
+        )
     return name, known[name]
 
 

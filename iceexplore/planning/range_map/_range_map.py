@@ -187,7 +187,9 @@ class RangeMap(RangePicture):
         text = " and ".join(filter(None, [self.edge_text(lower, upper), self.rest])) or "true"
         if self.partition:
             given = dict(self.partition)
-            raise OptionError(f"partition {given} cannot be part of a text: plan {text!r} with partition={given}")
+            raise OptionError(
+                f"the partition {given} cannot be part of the filter text: call plan({text!r}, partition={given})"
+            )
         return text
 
     def edge_text(self, lower: int | None, upper: int | None) -> str:

@@ -111,12 +111,12 @@ def plan_card(plan: PlannedScan) -> Card:
         ("Rows", f"{numbers['rows']:,}"),
         ("Bytes", human_bytes(numbers["bytes"] or 0)),
         ("Deletes", _deletes(numbers)),
-        ("Planned in", f"{plan.seconds * 1000:,.0f} ms, {human_bytes(numbers['bytes_planned'] or 0)} read"),
+        ("Planned in", f"{plan.seconds * 1000:,.0f} ms, {human_bytes(numbers['bytes_planned'] or 0)} of metadata read"),
     ]
     if plan.columns is not None:
         facts.insert(4, ("Columns", ", ".join(plan.columns)))
     if plan.files.residuals and len(plan.files):
-        facts.append(("Match completely", f"{numbers['whole_files']:,} files, by metadata"))
+        facts.append(("Match completely", f"{numbers['whole_files']:,} files, as metadata proves"))
     badges = list(plan.state.format_badges)
     if plan.state.travel:
         badges.append(plan.state.travel)
@@ -165,14 +165,14 @@ def _waterfall(plan: PlannedScan) -> CardTable:
         for r in rows
     )
     heads = ("level", "manifests", "files", "rows", "bytes", "row groups")
-    return CardTable("What remains after each level", heads, lines, right=frozenset({1, 2, 3, 4, 5}))
+    return CardTable("What remains after each level of pruning", heads, lines, right=frozenset({1, 2, 3, 4, 5}))
 
 
 def _reasons(plan: PlannedScan) -> CardTable | None:
     pruned = sum(leaf.files - leaf.kept_files for leaf in plan.leaves)
     if pruned > _MOST_JUDGED:
         text = f"{pruned:,} files were pruned in their manifests: see plan.skipped for reasons"
-        return CardTable("Why the rest is not read", ("",), ((text,),))
+        return CardTable("What is skipped, and why", ("",), ((text,),))
     found = reasons(plan)
     if not found:
         return None
@@ -187,7 +187,7 @@ def _reasons(plan: PlannedScan) -> CardTable | None:
     )
     left = len(found) - len(lines)
     return CardTable(
-        "Why the rest is not read", ("skipped", "level", "term", "evidence"), lines,
+        "What is skipped, and why", ("skipped", "level", "term", "evidence"), lines,
         note=f"{left} more in plan.skipped" if left > 0 else "details in plan.skipped", code=frozenset({2}),
     )  # fmt: skip
 

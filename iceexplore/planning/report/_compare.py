@@ -191,7 +191,7 @@ _WORDS = {
     "deletes": "deletes that apply",
     "files_with_deletes": "files with deletes",
     "delete_bytes": "bytes of deletes",
-    "rows_deleted_by_vectors": "rows deleted by vectors",
+    "rows_deleted_by_vectors": "rows deleted by deletion vectors",
     "row_groups": "row groups read",
     "row_groups_in_files": "row groups in files read",
     "metadata_files": "metadata files read for planning",

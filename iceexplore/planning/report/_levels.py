@@ -157,17 +157,19 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
         return _row(start, manifests, Counts(*seen), known)
     files, held, size = (_sum([total, *values]) for total, values in zip(seen, zip(*pruned, strict=True), strict=True))
     if None not in (files, held):
-        sources = ["files and rows from the root's counts"]
+        sources = ["files and rows from the counts in the manifest list or root manifest"]
     elif plan.appends is not None:
-        sources = ["the root's counts do not show which snapshot added the files"]
+        sources = ["the counts in the manifest lists or root manifests do not show which snapshot added the files"]
     else:
-        sources = ["the root lacks some counts"]
+        sources = ["the manifest list or root manifest lacks some counts"]
     if size is None:
         size, text = _summary_bytes(plan)
         sources.append(text)
     missing = [n for n, v in (("files", files), ("rows", held), ("bytes", size)) if v is None]
     if missing:
-        sources.append(f"{' and '.join(missing)} of the pruned manifests are not known: levels(exact=True) reads them")
+        sources.append(
+            f"{' and '.join(missing)} in the pruned manifests are not known: levels(exact=True) reads these manifests"
+        )
     return _row(start, manifests, Counts(files, held, size), "; ".join(sources) + _damaged(plan))
 
 
@@ -181,7 +183,7 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))
     if plan.appends is not None or total is None:
-        return None, "the root has no byte counts"
+        return None, "the manifest list or root manifest does not count bytes"
     if deletes != 0:
         return total, f"bytes from the snapshot's summary, {WITH_DELETES}"
     return total, "bytes from the snapshot's summary"
@@ -205,7 +207,9 @@ def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
     touched = np.bincount(file[may], minlength=len(sizes)) > 0
     share = np.where(every > 0, left / np.maximum(every, 1), touched)
     counts = Counts(int(touched.sum()), int(rows[may].sum()), int(np.round(sizes * share).sum()))
-    note = "counted in the footers; bytes estimated from each file's share of row groups"
+    note = (
+        "files and rows counted in the footers; bytes estimated from the share of each file's row groups that remains"
+    )
     return _row("after the row groups", None, counts, note) | {"row_groups": int(may.sum())}
 
 

@@ -146,7 +146,8 @@ def _of_manifest(nodes: PlanNodes, scan: RootScan, row: int) -> NodeEvidence | N
             return NodeEvidence(False, "It has no live file.", terms)
         why = explain_manifests(plan.state, scan.root, rows, plan.filter)["why"][0].as_py()
         return NodeEvidence(False, _because("It is not opened", why), terms)
-    why = f"It was read: according to the root, it may have matching rows. {leaf.kept_files:,} of its "
+    why = "It was read: its entry in the manifest list (V4: root manifest) does not exclude matching rows. "
+    why += f"{leaf.kept_files:,} of its "
     why += f"{amount(leaf.files, 'data file')} {'is' if leaf.kept_files == 1 else 'are'} read."
     return NodeEvidence(True, why, terms)
 

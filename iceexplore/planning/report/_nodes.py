@@ -101,7 +101,7 @@ class PlanNodes:
 
     def __init__(self, plan: PlannedScan) -> None:
         if plan.appends is not None:
-            raise OptionError("an incremental plan has several roots: plan a single snapshot, or use plan.tree()")
+            raise OptionError("an incremental plan covers several snapshots: plan a single one, or use plan.tree()")
         self.plan = plan
         self._scan = plan.roots[0] if plan.roots else None
         ends = np.cumsum([0, *(leaf.kept_files for leaf in plan.leaves)])
@@ -421,7 +421,9 @@ class PlanNodes:
             return int(rows[0])
         if kind == "root" and not rows:
             return None
-        raise OptionError(f"node {node_id[:80]!r} is neither a manifest nor the root of this plan")
+        raise OptionError(
+            f"node {node_id[:80]!r} is neither a manifest nor the manifest list or root manifest of this plan"
+        )
 
     def _manifest(self, leaf: LeafScan) -> SceneNode:
         assert self._scan is not None

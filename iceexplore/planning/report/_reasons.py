@@ -36,7 +36,7 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
     Yields
     ------
     str
-        The progress, after each manifest: ``Counting reasons: 3 of 12 manifests``.
+        The progress, after each manifest: ``Counting why files are skipped: 3 of 12 manifests read``.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
                 if count:
                     add(("data file", term, by), count, count, int(sizes[mine].sum()))
             if rows:
-                yield f"Counting reasons: {done:,} of {len(rows):,} manifests"
+                yield f"Counting why files are skipped: {done:,} of {len(rows):,} manifests read"
     if plan.row_groups is not None:
         gone = plan.row_groups.filter(pc.invert(pc.fill_null(plan.row_groups["may"], True)))
         for row in build.to_pylist(gone.select(["term", "by", "bytes"])):

@@ -63,7 +63,7 @@ def damage(plan: PlannedScan) -> str:
     """
     known = 0 if plan.appends is None else len(plan.appends.notes)
     if len(plan.notes) <= known:
-        return "; rows may be wrong or missing (see the plan's doubts)" if plan.doubts else ""
+        return "; rows may be wrong or missing (see the plan's .doubts)" if plan.doubts else ""
     read = [leaf for leaf in plan.leaves if leaf.root_row is not None]
     lost = sum(1 for leaf in read if not leaf.readable)
     if lost:

@@ -197,7 +197,7 @@ def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
     names = levels["level"].to_pylist()
     skipped = sum(len(scan.pruned) for scan in plan.roots) + sum(f.files - f.kept_files for f in plan.leaves)
     if skipped > _EXPLAINED:
-        return ["" if i == 0 else "see .skipped for the filter terms that skipped them" for i in range(len(names))]
+        return ["" if i == 0 else "see .skipped for what is skipped, and why" for i in range(len(names))]
     if not skipped and plan.row_groups is None:
         return notes
     table = skipped_table(plan).select(["level", "kind", "term", "by"])
@@ -244,9 +244,9 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     last = levels.slice(levels.num_rows - 1).to_pylist()[0]
     gone, touched = deleted_rows(plan.files)
     rows = last["rows"] - round(float(gone.sum()))
-    known = "deleted rows are counted from vectors and position deletes"
+    known = "deleted rows are counted from deletion vectors and position delete files"
     if plan.row_groups is not None and rows < last["rows"] and last["row_groups"] < len(plan.row_groups):
-        rows, known = None, "unknown how many of the deleted rows are in skipped row groups"
+        rows, known = None, "the number of rows is unknown, because deleted rows may be in skipped row groups"
     elif equality:
         known += f"; rows removed by equality deletes are not subtracted: {_AT_MOST}"
     return {

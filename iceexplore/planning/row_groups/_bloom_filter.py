@@ -75,7 +75,9 @@ def read_bloom_filter(storage: Storage, location: str, offset: int, length: int 
         The algorithm, hash or compression is not the one that parquet-format defines.
     """
     if length is not None and not 0 < length <= _MAX_BYTES + _HEADER:
-        raise _bad(f"a Bloom filter has {length:,} bytes, not 1 to {_MAX_BYTES + _HEADER:,}", location, offset)
+        raise _bad(
+            f"a Bloom filter has {length:,} bytes, but must have 1 to {_MAX_BYTES + _HEADER:,}", location, offset
+        )
     size = storage.stat(location).size if length is None else None
     near = _HEADER if length is None else length
     near = near if size is None else min(near, size - offset)
@@ -106,11 +108,15 @@ def _checked(header: dict[int, Any], location: str, offset: int) -> int:
     """
     count = header.get(1)
     if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= _MAX_BYTES or count % _BLOCK:
-        raise _bad(f"a Bloom filter has {count} bytes, not a multiple of {_BLOCK} up to {_MAX_BYTES}", location, offset)
+        raise _bad(
+            f"a Bloom filter has {count} bytes, but must have a multiple of {_BLOCK}, at most {_MAX_BYTES}",
+            location,
+            offset,
+        )
     for number, what in ((2, "algorithm"), (3, "hash"), (4, "compression")):
         found = header.get(number)
         if not isinstance(found, dict):
-            raise _bad(f"a Bloom filter lacks its {what}", location, offset)
+            raise _bad(f"the header of a Bloom filter lacks the {what}", location, offset)
         # Each of the three fields is a Thrift union, with a member for each possible choice. Today each has only the
         # member with the id 1: BLOCK for the algorithm, XXHASH for the hash, UNCOMPRESSED for the compression. If this
         # member is missing, the filter uses something that is not supported here.

@@ -199,7 +199,10 @@ def judge_groups(
     found = _walk(expression, n, columns, bloom)
     for i, group in enumerate(groups.groups):
         if group.rows == 0:
-            found.may[i], found.reasons[i] = False, Reason("", "row-count", None, None, None, None, "it has no rows")
+            found.may[i], found.reasons[i] = (
+                False,
+                Reason("", "row-count", None, None, None, None, "the row group has no rows"),
+            )
     return found
 
 

@@ -273,7 +273,9 @@ def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | No
     if known is None or not known.has_row_groups:
         return None, f"{file.format.upper()} files are read whole: they have no row groups to prune"
     if file.updated:
-        return None, "its column files replace some of its values, so its row groups cannot be skipped"
+        return None, (
+            "column files replace some of its values, so the metrics of its row groups are outdated and cannot skip any"
+        )
     wanted = {p.field_id: p for p in predicates(file.residual)}
     mapping = name_mapping(state.metadata)
     places: dict[int, int] = {}

@@ -97,7 +97,7 @@ def _first(state: TableState, after: SnapshotLike) -> int:
     found = _state(state, after, "from_snapshot").snapshot
     if found is None:
         raise SnapshotNotFoundError(
-            "from_snapshot: the table had no snapshot then; omit from_snapshot to begin with the oldest snapshot"
+            "from_snapshot: the table had no snapshot at that time; omit from_snapshot to begin with the oldest one"
         )
     return found.snapshot_id
 

@@ -139,7 +139,7 @@ def test_a_vector_takes_the_place_of_position_delete_files(layout: dict[str, Any
     assert found[b][:2] == (None, 1)
     (row,) = reasons(table)
     assert (row["code"], row["kind"], row["data_file"]) == ("vector", "position", a)
-    assert "a deletion vector replaces it: " in row["reason"]
+    assert "the data file's deletion vector replaces it: " in row["reason"]
     assert len(table.to_arrow()) == 3
 
 
@@ -160,13 +160,12 @@ def test_each_reason_has_its_numbers() -> None:
     assert set(rows) == {"bounds", "partition"}
     table.delete_files([first])
     rows = {r["code"]: r for r in reasons(table)}
-    assert (
-        rows["sequence"]["reason"] == "its sequence number 4 is not above 6, that of the one data file in its partition"
-    )
-    assert rows["dangling"]["reason"] == f"its data file is not live: {first}"
+    why = "its sequence number 4 is not above 6, that of the only data file in its partition"
+    assert rows["sequence"]["reason"] == why
+    assert rows["dangling"]["reason"] == f"the data file that it references is not live: {first}"
     few = reasons(table, limit=1)
     assert [r["code"] for r in few] == [few[0]["code"], "more"]
-    assert few[1]["reason"] == "2 more are not shown"
+    assert few[1]["reason"] == "2 more rows are not shown"
 
 
 def test_version_1_has_no_deletes_and_an_empty_table_no_files() -> None:

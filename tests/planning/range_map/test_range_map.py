@@ -143,7 +143,7 @@ def test_a_map_of_one_partition_has_no_filter_text() -> None:
     table.append(pd.DataFrame({"region": ["x", "y"], "a": [1, 2]}))
     found = table.plan("a >= 1", partition={"region": "x"}).range_map()
     assert found.lit(found.lower, None).tolist() == [True, False]
-    with pytest.raises(OptionError, match=r"partition .*'x'.* plan 'a >= 1' with partition=\{'region': 'x'\}"):
+    with pytest.raises(OptionError, match=r"partition .*'x'.* plan\('a >= 1', partition=\{'region': 'x'\}\)"):
         found.filter_text(found.lower, None)
 
 

@@ -155,5 +155,5 @@ def test_a_table_without_snapshots_has_no_nodes() -> None:
 def test_incremental_plans_have_several_roots() -> None:
     table = filled("v2")
     first = table.snapshots[0].snapshot_id
-    with pytest.raises(ix.OptionError, match="several roots"):
+    with pytest.raises(ix.OptionError, match="covers several snapshots"):
         PlanNodes(table.plan(from_snapshot=first))

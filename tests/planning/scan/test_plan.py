@@ -138,7 +138,7 @@ def test_reasons_are_counted_up_to_the_last_manifest() -> None:
     both.append(lab.frame(lab.rows_of(5)))  # files in leaf manifests and in the root
     for table, start in ((lab.filled("v3"), 1), (both, 0)):
         texts = [*skip_reasons(table.plan("region = 'b'"))]
-        assert texts == [f"Counting reasons: {done} of 5 manifests" for done in range(start, 6)]
+        assert texts == [f"Counting why files are skipped: {done} of 5 manifests read" for done in range(start, 6)]
     assert [*skip_reasons(lab.filled("v4-root").plan("region = 'b'"))] == []
 
 
