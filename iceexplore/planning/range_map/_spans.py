@@ -32,7 +32,7 @@ _Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """The range of each file, as indices of stops: from ``first`` up to, but not including, ``last``.
+    """The range of a column's values in each file, as indices of stops: from ``first`` up to ``last`` (exclusive).
 
     A stop is a value to which users can move an edge of the filter's range. The plan reads a file if the lower edge is
     at a stop before ``last``, and the upper edge is at the stop ``first`` or after it. For example, with the stops 0,
@@ -104,7 +104,7 @@ class StopPredicates:
         return cls(*pairs)
 
     def spans(self, rows: int, sources: MetricsSources) -> Spans:
-        """Return the range of each file or manifest, as indices of stops.
+        """Return the range of the column's values in each file or manifest, as indices of stops.
 
         A range is computed from each kind of metrics that the files or manifests have: from the values of each
         partition field (for manifests, from its partition summary), and from the bounds of the column. The result is
@@ -115,8 +115,9 @@ class StopPredicates:
         rows
             Number of files or manifests.
         sources
-            A function that takes a predicate, such as ``id >= 5``, and returns a list of metrics on which it can be
-            evaluated: for each partition field of ``id``, and for ``id`` itself. Each has ``rows`` elements.
+            A function that takes a predicate, such as ``id >= 5``, and returns the metrics on which the predicate can
+            be evaluated: those of each partition field of ``id``, and those of ``id`` itself. All of them have one
+            element per file or manifest.
         """
         count = len(self.lower)
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))

@@ -1,7 +1,7 @@
-"""Choose stops, which are the values of a column to which an edge of the filter's range can be moved.
+"""Choose stops, which are the values of a column to which users of a range map can move an edge of the filter's range.
 
-As edges can only be moved to stops, it suffices to know at which stops the plan still reads a file. Code that draws
-the map needs only the indices of stops, not their values or how values are ordered.
+As edges can only be moved to stops, a range map stores, for each file, only the indices of the stops at which the plan
+reads it. Code that draws the map compares these indices, so it need not know how values of each type are ordered.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Stops:
         The values, in the same form as the literals of a `Predicate`. A date, for example, is the number of days since
         1970-01-01.
     positions
-        Where each stop is drawn on the axis, from 0 to 1.
+        For each stop, where it is drawn on the horizontal axis: from 0, the left end, to 1, the right end.
     lower_ops
         For each stop, the operator of a lower edge that is moved to it: ``>=``, so that the edge at the stop 7 is
         ``id >= 7``. If the lower edge of the plan's own filter has ``>``, such as ``id > 5``, the operator at the stop
@@ -115,7 +115,8 @@ class Stops:
         For each stop, the operator of an upper edge that is moved to it: ``<=``. If the upper edge of the plan's own
         filter has ``<``, such as ``id < 9``, the operator at the stop 9 is ``<``.
     even
-        Whether the stops are drawn at equal distances, even if the differences between their values are not equal.
+        True if the stops are drawn at equal distances; False if the distances are in proportion to the differences
+        between their values.
     """
 
     values: tuple[Any, ...]
@@ -148,7 +149,7 @@ class Stops:
 
 
 def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, most: int) -> Stops | None:
-    """Choose a column's stops: the values to which the edges of the filter's range can be moved in the map.
+    """Choose a column's stops: the values to which the edges of the filter's range can be moved in a range map.
 
     They are chosen from the bounds of the files. The result is None if there are no finite bounds.
 
@@ -208,14 +209,14 @@ def _sampled(values: AnyArray) -> list[Any]:
 def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -> bool:
     """Return whether almost all bounds are between the same few stops, so that the other stops are useless.
 
-    To find out, the intervals between neighboring stops that contain a bound are counted. The result is True if this
-    number is less than a tenth (1 / `_CROWDED`) of the number of stops, and less than a tenth of the number of distinct
-    bounds.
+    A stop is a value to which users can move an edge of the filter's range. The stops divide the values into intervals.
+    The result is True if the number of intervals that contain a bound is less than a tenth (1 / `_CROWDED`) of the
+    number of stops, and also less than a tenth of the number of distinct bounds.
 
     Parameters
     ----------
     stops
-        Values in ascending order.
+        The stops, in ascending order.
     low, high
         Lower bounds and upper bounds of the files.
     """
@@ -253,10 +254,11 @@ def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: Ra
 
 
 def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
-    """Return round values at equal distances, from about the lowest to about the highest bound, as stops.
+    """Choose round values at equal distances, from about the lowest to about the highest bound, as stops.
 
-    For integers, dates and times, the lowest and the highest bound are also stops, although they may not be round. The
-    result is None for text and bytes, for floats that are all equal, and for floats whose difference overflows.
+    A stop is a value to which users can move an edge of the filter's range. For integers, dates and times, the lowest
+    and the highest bound are also stops, although they may not be round. The result is None for text and bytes. It is
+    also None for floats if all bounds are equal, or if the highest minus the lowest bound overflows.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Show a plan: card, tables, tree, waterfall and comparison."""
+"""Show a plan as a card, tables, a tree or a waterfall, and compare it with another plan."""

@@ -1,4 +1,4 @@
-"""Summarize a plan in numbers and as a card."""
+"""Summarize a plan: its totals, the reasons why it skips files, and the card that represents it in notebooks."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ _MOST_JUDGED = 200_000
 def plan_totals(plan: PlannedScan) -> dict[str, int | None]:
     """Return the plan's totals by name, such as ``files`` and ``bytes`` (those of the data files that it reads).
 
-    Two totals may be None: ``files_in_table`` (all live data files) and ``skipped_files`` (those that the plan does not
-    read). Both include the files in skipped manifests. As planning does not read these manifests, the numbers of their
-    files are taken from the root; if it lacks one of these numbers, the two totals are unknown.
+    Two totals may be None: ``files_in_table`` (all live data files; in an incremental plan, those that its snapshots
+    added) and ``skipped_files`` (those of them that the plan does not read). Both include the files in skipped
+    manifests. As planning does not read these manifests, the numbers of their files are taken from the root (the
+    manifest list, or the root manifest of V4). The two totals are None if the root lacks one of these numbers, or if an
+    incremental plan skips manifests, because a root does not count files by the snapshot that added them.
 
     ``row_groups`` and ``row_groups_in_files`` are left out if the plan has not checked row groups.
     """
@@ -79,15 +81,16 @@ def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
     Each reason is a dictionary with these keys (an item is a manifest, a data file or a row group):
 
     - ``kind``: what is skipped, one of ``manifest``, ``data file`` and ``row group``.
-    - ``level``: the step of planning that excludes these items: ``manifest list`` or, in V4, ``root manifest``, then
-      ``leaf manifest``, then ``row group``.
+    - ``level``: the metadata with which planning excludes these items. It is ``manifest list`` (``root manifest`` in
+      V4) for manifests, ``leaf manifest`` for data files, and ``row group`` for row groups. For data files that a V4
+      root lists itself, it is ``root manifest``.
     - ``term``: the condition of the filter that excludes them; None for manifests without live files.
     - ``by``: the kind of metadata that proves that the items hold no matching rows, such as ``partition`` or
       ``bounds``.
     - ``count_all``: the number of items that are skipped for this reason.
     - ``files_sum``: the number of data files that are skipped for this reason. For manifests, this is the sum of the
-      file counts in the root; manifests without a count are left out. None if all of the manifests lack a count, or if
-      the items are row groups.
+      file counts in the root (the manifest list or root manifest); manifests without a count are left out. None if all
+      of the manifests lack a count, or if the items are row groups.
     """
     table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):
@@ -101,7 +104,7 @@ def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
 
 
 def plan_card(plan: PlannedScan) -> Card:
-    """Build the card of a plan."""
+    """Build the card that represents a plan: its totals, what remains after each level, reasons, notes and warnings."""
     numbers = plan_totals(plan)
     total = numbers["files_in_table"]
     of = "" if total is None else f" of {total:,}"

@@ -62,11 +62,11 @@ def _facts(plan: PlannedScan) -> dict[str, str]:
 
 
 def _after(plan: PlannedScan) -> str:
-    """Return, as text, the id of the snapshot where an incremental plan starts.
+    """Return, as text, the id of the snapshot after which an incremental plan starts.
 
-    The plan reads the files that later snapshots added, without those of this snapshot. The text is ``the oldest`` if
-    there is no such limit: the plan then includes the files that the oldest snapshot added. For a plan that is not
-    incremental, the text is ``not incremental``.
+    The plan covers only files that later snapshots added. The text is ``the oldest`` if the plan has no such limit and
+    also covers the files that the oldest snapshot added. For a plan that is not incremental, the text is ``not
+    incremental``.
     """
     if plan.appends is None:
         return "not incremental"
@@ -138,8 +138,8 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
     Parameters
     ----------
     plan
-        The plan that does not read the files. The column ``absent`` of the result calls it "the other plan", because
-        the files are those that are read by the plan with which it is compared.
+        The plan that does not read the files. The result calls it "the other plan", in contrast to the plan that reads
+        them.
     locations
         The locations of the files.
 
@@ -150,7 +150,7 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
 
         - ``skipped``: the plan's filter excludes the file. The other columns explain why; see `PlanComparison.alone`.
         - ``not in the other plan's snapshot``: the file is not live in the snapshot of ``plan`` or, if ``plan`` is
-          incremental, none of its appends added the file. The other columns are null.
+          incremental, none of the snapshots that it covers added the file. The other columns are null.
     """
     rows: list[pa.Table] = []
     places: list[np.ndarray] = []
@@ -206,7 +206,7 @@ _DIFFERENCES = pa.schema([(name, pa.string()) for name in ("what", "a", "b")])
 
 @dataclass(frozen=True, eq=False)
 class PlanComparison:
-    """Two plans side by side, shown as a card.
+    """A comparison of two plans, which notebooks show as a card: settings, totals and the files that the plans read.
 
     Attributes
     ----------
@@ -283,7 +283,7 @@ class PlanComparison:
         plan's snapshot". The remaining columns have values only for skipped files:
 
         - ``term``: the condition of the other plan's filter that excludes the file.
-        - ``by``: the kind of metadata that proves it, such as ``partition`` or ``bounds``.
+        - ``by``: the kind of metadata that proves that no row matches, such as ``partition`` or ``bounds``.
         - ``lower``, ``upper``: the bounds with which the condition was compared. For a partition value, both are equal.
         - ``why``: a sentence that explains the reason.
         """
@@ -291,7 +291,7 @@ class PlanComparison:
 
     @cached_property
     def summary(self) -> str:
-        """Summarize the differences in a few sentences."""
+        """Summarize in a few sentences how the settings, the files and the totals of the plans differ."""
         more = dict(zip(*(self.numbers_arrow[n].to_pylist() for n in ("number", "difference")), strict=True))
         return summarize(self._asked, self._counts, more)
 

@@ -35,10 +35,10 @@ class Examples:
     Attributes
     ----------
     values
-        By field id, up to five values of the column as SQL, ascending. They are bounds of some files, so texts may be
-        truncated.
+        By field id, up to five values of the column as SQL, ascending. They are lower or upper bounds of data files, so
+        texts may be truncated.
     filters
-        Up to four filters; none if no column has known values.
+        Up to four filters as SQL; none if no column has known bounds or nulls.
     """
 
     values: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -76,8 +76,8 @@ def examples_of(state: TableState) -> Examples:
 def _first_leaf(state: TableState) -> Manifest | None:
     """Return the first live data manifest; None if there is none.
 
-    If a V4 root lists data files itself, the result is instead a `Manifest` object with the root's entries of files,
-    without its entries of manifests.
+    If a V4 root lists data files itself, the result is a `Manifest` object that contains the root's entries for files,
+    but not those for manifests.
     """
     root = state.root()
     if root is None:
@@ -156,8 +156,8 @@ def _filters(columns: Sequence[Column], middle: Mapping[int, str], nulls: Sequen
     """Yield up to four filters as SQL.
 
     First come up to three comparisons of single columns, such as ``id = 5``. Their columns have different types: of two
-    long columns, only the first is compared. All date and time types count as one type. Binary columns are not
-    compared.
+    columns of the type long, only the first is compared. All date and time types count as one type. Columns of the
+    types binary and fixed are not compared.
 
     If there are two or three comparisons, one more filter follows, which joins the first two with ``and``. If there is
     none or one, the filter that follows is ``is null`` for the first column in ``nulls``, if there is one.

@@ -57,16 +57,17 @@ class Counts(NamedTuple):
 
 
 def root_level(plan: PlannedScan) -> str:
-    """Return the name of the level at which whole manifests are pruned: ``manifest list`` or ``root manifest``."""
+    """Return the name of the level that prunes whole manifests: ``manifest list``, or ``root manifest`` in V4."""
     return "root manifest" if any(s.root.dialect.has_root_manifest for s in plan.roots) else "manifest list"
 
 
 def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
     """Count the manifests, data files, rows and bytes that remain after each step of planning.
 
-    The table has `LEVELS_SCHEMA`. Its first row counts all live files. The second row counts those that remain after
-    manifests are pruned, and the third row those that remain after data files are pruned. If the plan has checked row
-    groups, a last row counts what remains after row groups are pruned.
+    The table has `LEVELS_SCHEMA`. Its first row counts all live files; for an incremental plan, those that the
+    snapshots it covers added. The second row counts those that remain after manifests are pruned, and the third row
+    those that remain after data files are pruned. If the plan has checked row groups, a last row counts what remains
+    after row groups are pruned.
 
     Parameters
     ----------
@@ -105,9 +106,9 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
 
     No manifest is read. A root does not count bytes, so the bytes are None, or 0 if there are no live files.
 
-    If a manifest DV removes entries from a manifest, their number is subtracted from the number of files; if it is not
-    known how many entries the DV removes, the number of files is None. It is never known how many rows the removed
-    files have, so the number of rows is None, or 0 if no file remains.
+    In the V4 draft, a manifest DV can remove entries from a manifest. Their number is subtracted from the number of
+    files; if it is unknown, the number of files is None. The root does not state how many rows the removed files have,
+    so the number of rows is None, or 0 if no file remains.
 
     For an incremental plan, all numbers are None, because a root does not count files by the snapshot that added them.
     """
@@ -134,7 +135,7 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
 def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
     """Return the first row of `levels_table`, which counts all live data files, before any are skipped.
 
-    For an incremental plan, these are all files that its appends added.
+    For an incremental plan, these are all files that the snapshots it covers added.
 
     Parameters
     ----------
@@ -190,7 +191,7 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
 
 
 def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
-    """Return the last row of the table of levels: the files, rows and bytes that remain after row groups are pruned.
+    """Return the last row of `levels_table`: the files, rows and bytes that remain after row groups are pruned.
 
     The number of bytes is an estimate, because the footers of data files state only the uncompressed size of a row
     group. The size of each file is multiplied by a fraction: the uncompressed size of its remaining row groups, divided

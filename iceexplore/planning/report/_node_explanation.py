@@ -1,6 +1,7 @@
 """Explain why one manifest or data file of a plan is read or skipped.
 
-The explanation has, for each term of the filter, what the metadata proves about it.
+The explanation states, for each term of the filter, such as ``id > 9``, whether the metadata proves that all rows of
+the manifest or file match the term, or that none does.
 """
 
 from __future__ import annotations
@@ -46,11 +47,13 @@ class Term:
     Attributes
     ----------
     term
-        The term as the user wrote it; if that is not known, a text made from its parts.
+        The term as the user wrote it; if that is not known, a text composed from its column, operator and values.
     by
-        The kind of metadata: ``partition`` or ``statistics``; empty if there is none for the columns of the term.
+        The kind of metadata: ``partition`` (partition values, or their summary for a manifest) or ``statistics``
+        (column metrics); empty if there is none for the columns of the term.
     known
-        The values in the metadata, such as ``id is 10 to 20; 3 nulls``.
+        What the metadata states about the values, such as ``id is 10 to 20; 3 nulls``, or ``no metadata about the
+        column``.
     verdict
         Which rows match the term: ``no row``, ``every row``, or ``some rows may`` if the metadata does not prove
         either.
@@ -92,14 +95,14 @@ class NodeEvidence:
     why
         The reason, in a sentence or two.
     terms
-        What the metadata of the manifest or file proves about each of the first sixty terms of the filter, such as
-        ``id > 9``. A term has one element for each partition field on which it can be evaluated, and then one for the
-        metrics of its column, such as bounds and null counts. A V4 root can also have metrics of a transform of the
-        column, such as ``bucket[16](id)``; they get an element, too. A term about which the metadata contains nothing
-        has a single element, with an empty ``by``.
+        What the metadata of the manifest or file proves about the first sixty terms of the filter, such as ``id > 9``.
+        There is one element for each partition field on which a term can be evaluated, and one for the metrics of its
+        column, such as bounds and null counts. A V4 root can also have metrics of a transform of the column, such as
+        ``bucket[16](id)``; for these, there is one more element. For a term about which the metadata contains nothing,
+        there is a single element, with an empty ``by``.
     residual
-        For a file that is read, the filter that its rows must satisfy, as SQL. None for a manifest, for a skipped file,
-        and if every row of the file matches.
+        For a file that is read, the filter that must still be evaluated on its rows, as SQL. None for a manifest, for a
+        skipped file, and if metadata proves that every row of the file matches.
     deletes, delete_count
         The first fifty deletes that apply to the data file, and the number of all deletes that apply to it.
     """

@@ -85,8 +85,8 @@ class PlanNodes:
     row 0 of that manifest. `iceexplore.graph.Tree` uses the same ids.
 
     The node of a skipped manifest or file has ``pruned`` among its ``marks``, and the first of its ``lines`` is the
-    reason. To find the reason for a file, the filter is evaluated again on the manifest that lists the file, which is
-    in the cache.
+    reason. To find the reason for a file, the filter is evaluated again on the manifest that lists it. The manifest is
+    usually still in the cache, so it is not read again.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class PlanNodes:
 
     @property
     def root(self) -> SceneNode | None:
-        """The topmost node; None if the table has no snapshot."""
+        """The node of the manifest list or root manifest; None if the table has no snapshot."""
         if self._scan is None:
             return None
         scan = self._scan
@@ -182,10 +182,10 @@ class PlanNodes:
         return self._files(leaf, start, count) if group == "read" else self._skipped(leaf, start, count)
 
     def first_task(self, node_id: str) -> int:
-        """Return the number of the first row of `tasks_table` with a data file of the given manifest.
+        """Return the first row number, counted from 0, in `tasks_table` that has a data file of the given manifest.
 
-        The table has only data files that the plan reads. Those of the same manifest are in consecutive rows. If the
-        plan reads no file of the manifest, the result has no meaning.
+        The table has only data files that the plan reads. Those of the same manifest are in consecutive rows. The
+        result must not be used if the plan reads no file of the manifest.
 
         Parameters
         ----------
@@ -195,12 +195,12 @@ class PlanNodes:
         return self._starts.get(self._row(node_id), 0)
 
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
-        """Return the deletes that apply to the shown data files, and the number of such deletes that are not returned.
+        """Return the deletes that apply to the shown data files, and the number of such deletes that are left out.
 
-        For each data file, its deletion vector is considered, and at most N position delete files and N equality delete
-        files, where N is ``max(most, MOST_OF_A_FILE)``. At most ``most`` of all these deletes are returned. A delete
-        whose entry is not found again in the manifests is not returned, but counted. The manifests are read from the
-        cache.
+        At most ``most`` deletes are returned. They are chosen from the deletion vector of each data file, its first N
+        position delete files and its first N equality delete files, where N is ``max(most, MOST_OF_A_FILE)``. A delete
+        whose entry is not found again in the manifests is left out, too. The manifests are usually still in the cache,
+        so they are not read again.
 
         Parameters
         ----------
@@ -283,7 +283,15 @@ class PlanNodes:
         return found
 
     def delete_manifest(self, row: int, count: int) -> SceneNode:
-        """Return the node of a manifest that lists ``count`` deletes for the shown files."""
+        """Return the node of a delete manifest; its text shows the number of deletes that apply to the shown files.
+
+        Parameters
+        ----------
+        row
+            The row of the manifest in the root.
+        count
+            The number of deletes in the manifest that apply to the shown data files.
+        """
         assert self._scan is not None
         place = str(self._scan.root.entries["location"][row].as_py())
         lines = (f"{amount(count, 'delete')} for the files shown",)
@@ -524,8 +532,8 @@ def _cut(node_id: str, kind: str, record: dict[str, Any], what: str) -> SceneNod
     kind
         The kind of the node: ``data-manifest`` or ``data-file``.
     record
-        The skipped item, as a dictionary with columns of `SKIPPED_SCHEMA`: the name, the size, and those that explain
-        why it is skipped.
+        The skipped item, as a dictionary with these columns of `SKIPPED_SCHEMA`: ``name``, ``files``, ``rows``,
+        ``bytes``, and those that explain why the item is skipped, such as ``term`` and ``why``.
     what
         ``manifest`` or ``file``.
     """

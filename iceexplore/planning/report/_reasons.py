@@ -1,4 +1,4 @@
-"""Summarize why a plan skips manifests and files: one row per reason, with the number of items."""
+"""Summarize why a plan skips manifests, data files and row groups: one row per reason, with the number of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
     Yields
     ------
     str
-        The progress, after each manifest: ``Counting why files are skipped: 3 of 12 manifests read``.
+        The progress, after each manifest of which some files are skipped: ``Counting why files are skipped: 3 of 12
+        manifests read``.
 
     Returns
     -------

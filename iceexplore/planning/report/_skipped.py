@@ -39,7 +39,8 @@ SKIPPED_SCHEMA = build.schema(
 def skipped_table(plan: PlannedScan) -> pa.Table:
     """Return a table of `SKIPPED_SCHEMA` with one row per manifest, data file and row group that the plan skips.
 
-    For each root, the skipped manifests come first, then the skipped data files. The row groups of all files are last.
+    An incremental plan has several roots (manifest lists or root manifests). For each root, the skipped manifests come
+    first, then the skipped data files. The row groups of all files are last.
 
     ``root_row`` is the row of the manifest in the root; for a data file or a row group, it is that of the manifest that
     lists the file. It is null for files that a V4 root lists itself. ``ordinal`` is the position, from 0, of a data
@@ -68,7 +69,7 @@ def _skipped_table(plan: PlannedScan) -> pa.Table:
 
 
 def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
-    """Return a table of `SKIPPED_SCHEMA` with the data manifests of one root that the plan does not read.
+    """List the data manifests in one root that the plan skips, as a table of `SKIPPED_SCHEMA`.
 
     The manifests are in the same order as in the root.
     """
@@ -89,7 +90,7 @@ def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
 
 
 def skipped_files(plan: PlannedScan, scan: RootScan, leaf: Manifest) -> pa.Table:
-    """Return a table of `SKIPPED_SCHEMA` with the data files of one manifest that the plan does not read.
+    """List the data files in one manifest that the plan skips, as a table of `SKIPPED_SCHEMA`.
 
     The files are in the same order as in the manifest.
 

@@ -91,9 +91,9 @@ def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]
 
         - ``ordinal``: the position, from 0, of the data file among the stored rows of the manifest (or V4 root) that
           lists it.
-        - ``left``: the residual filter of the file, as SQL: what remains of the filter without the terms that the
-          file's partition values prove true or false. A reader must test each row with it. None if metadata proves that
-          every row matches, or if the residual is the whole filter.
+        - ``left``: the residual of the file, as SQL, if it is not the whole filter. A residual lacks the terms that the
+          file's partition values prove true or false; a reader must test each row with it. None if the residual is the
+          whole filter, or if metadata proves that every row matches.
         - ``row_groups``, ``row_groups_read``: the number of row groups in the file, and of those that are read; both
           are 0 if the row groups of the file are unknown. The keys are missing if the plan did not prune row groups.
         - ``why``: why the first skipped row group of the file is skipped: its row in ``plan.row_groups``, as a
@@ -130,7 +130,11 @@ _MOST_NAMES = 10_000_000
 
 
 def tasks_table(plan: PlannedScan) -> pa.Table:
-    """Return a table with one row per data file that the plan reads, in the order of the root and its manifests."""
+    """Return a table with one row per data file that the plan reads.
+
+    The columns include the file's partition, its residual, its number of splits, and the deletes that apply to it. The
+    rows are in the order of the manifests in the root, and of the entries in each manifest.
+    """
     return plan.once("tasks", lambda: _tasks_table(plan))
 
 
@@ -168,7 +172,7 @@ def _tasks_table(plan: PlannedScan) -> pa.Table:
 
 
 def deletes_table(plan: PlannedScan) -> pa.Table:
-    """Return one row per delete file or deletion vector that applies to a data file of the plan."""
+    """Return a table with one row per delete file or deletion vector that applies to a data file of the plan."""
     return plan.once("deletes", lambda: _deletes_table(plan))
 
 

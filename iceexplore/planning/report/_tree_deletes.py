@@ -90,7 +90,7 @@ def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneN
 def _manifests(root: Manifest, read: list[int], applied: int) -> SceneNode:
     """Return one node for all delete manifests that were read.
 
-    ``read`` has their rows in the root; ``applied`` is the number of deletes that apply to files of the plan.
+    ``read`` has their row numbers in the root; ``applied`` is the number of deletes that apply to files of the plan.
     """
     place = root.entries["location"][read[0]].as_py()
     label = basename(place) if len(read) == 1 else amount(len(read), "delete manifest")
@@ -167,7 +167,7 @@ def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
 
 
 def _records(plan: PlannedScan, picked: list[int]) -> list[dict[str, Any]]:
-    """Return what the nodes of some deletes display.
+    """Return the kind and the texts of the nodes for some deletes.
 
     Parameters
     ----------
