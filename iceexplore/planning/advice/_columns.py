@@ -46,9 +46,11 @@ _MANY = 0.5
 def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | None:
     """Return a column's number of distinct values (``ndv``) according to the table's statistics files.
 
-    If several files state it, the one that is last in the metadata counts. The result is None if no file states it.
+    If several files state it, the one of the newest snapshot counts, because the metadata lists them in any order. The
+    result is None if no file states it.
     """
-    for statistics in reversed(metadata.statistics):
+    ages = {s.snapshot_id: s.timestamp_ms for s in metadata.snapshots}
+    for statistics in sorted(metadata.statistics, key=lambda s: ages.get(s.snapshot_id, -1), reverse=True):
         for blob in statistics.blob_metadata:
             text = (blob.properties or {}).get("ndv", "")
             if tuple(blob.fields) == (field_id,) and text.isascii() and text.isdigit() and len(text) < 19:

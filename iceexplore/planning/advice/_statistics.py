@@ -10,7 +10,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray
 from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Predicate
-from iceexplore.graph import human_bytes, percent
+from iceexplore.graph import amount, human_bytes, percent
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning.advice._axis import cut_length
 from iceexplore.planning.advice._spread import Mask, Reading
@@ -46,11 +46,12 @@ def missing_bounds(
     if stats is None:
         known, empty = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
     else:
-        lower, upper, values, nulls = (
-            pc.struct_field(stats, n) for n in ("lower", "upper", "value_count", "null_count")
+        lower, upper, values, nulls, nans = (
+            pc.struct_field(stats, n) for n in ("lower", "upper", "value_count", "null_count", "nan_count")
         )
         known = _mask(pc.and_(pc.is_valid(lower), pc.is_valid(upper)))
-        empty = _mask(pc.equal(values, nulls))  # a column that holds only nulls has no bounds
+        # A column with nothing but nulls and NaN has no bounds, however the file is written.
+        empty = _mask(pc.equal(values, pc.add(nulls, pc.fill_null(nans, 0))))
     missing = left & ~known & ~empty
     hit = missing & kept
     if not hit.any():
@@ -138,8 +139,9 @@ def cut_bounds(
     yield Suggestion(
         "bounds",
         f"write full bounds of {column}",
-        f"bounds of {column} are truncated to {longest} characters, but the filter has longer values: {gone:,} files "
-        f"({human_bytes(lost)}) have a bound that may be one of these values, truncated.",
+        f"bounds of {column} are truncated to {longest} characters, but the filter has longer values: "
+        f"{amount(gone, 'file')} ({human_bytes(lost)}) {'has' if gone == 1 else 'have'} a bound that may be one of "
+        "these values, truncated.",
         now,
         Reading(now.files - gone, now.bytes - lost),
         basis="at most",

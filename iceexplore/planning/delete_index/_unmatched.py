@@ -71,8 +71,9 @@ class Reasons:
         ours, theirs = self._stats(m.files, file, column), self._stats(m.found.batch, delete, column)
         names = ("data file", "delete file")
         for stats, who, other in ((ours, *names), (theirs, *names[::-1])):
-            if stats["null_count"] and stats["null_count"] == stats["value_count"]:
-                return "bounds", f"{name} is null in every row of the {who}, and in no row of the {other}"
+            alike = self._only(stats)
+            if alike:
+                return "bounds", f"{name} is {alike} in every row of the {who}, and in no row of the {other}"
         a, b = (self._range(s, f.type) for s in (theirs, ours))
         return "bounds", f"its bounds of {name}, {a}, do not overlap those of the data file, {b}"
 
@@ -87,9 +88,17 @@ class Reasons:
         return cast("dict[str, Any] | None", batch.stats[column][row].as_py()) or {}
 
     @staticmethod
+    def _only(stats: dict[str, Any]) -> str:
+        """Return ``null``, ``NaN`` or ``null or NaN`` if a column has no other values in a file, otherwise nothing."""
+        values, nulls, nans = (stats.get(name) or 0 for name in ("value_count", "null_count", "nan_count"))
+        if not values or nulls + nans != values:
+            return ""
+        return " or ".join(word for word, count in (("null", nulls), ("NaN", nans)) if count)
+
+    @staticmethod
     def _range(stats: dict[str, Any], kind: Type) -> str:
         """Return the lower and the upper bound in ``stats`` as text, such as ``1 to 5``; ``?`` for a missing bound."""
-        values = (stats["lower"], stats["upper"])
+        values = (stats.get("lower"), stats.get("upper"))
         return " to ".join("?" if v is None else format_value(kind, v) for v in values)
 
     def alone(self, delete: int, live: dict[str, str]) -> Reason:
@@ -126,7 +135,8 @@ class Reasons:
                 name, f = m.state.metadata.all_fields().get(column, (str(column), None))
                 ranges.append(f"{name} {self._range(found, f.type)}" if f is not None else name)
         what = "" if m.filter is None else m.filter.text
-        return f"the filter {what} excludes it: its rows have {', '.join(ranges) or 'a partition that does not match'}"
+        why = f"its rows have {', '.join(ranges)}" if ranges else "its partition does not match"
+        return f"the filter {what} excludes it: {why}"
 
     def _apart(self, file: int, delete: int) -> Reason:
         """Explain why a delete does not apply to the data file that it references: other partition, or newer file."""

@@ -121,7 +121,7 @@ _COLUMNS = build.schema(
 def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Clustering:
     """Measure how well the data files that a plan reads are clustered by columns.
 
-    This reads all live data manifests, but no data file.
+    This reads the data manifests that the plan reads, but no data file.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Cl
     every = sorted({*ids, *plan.filter.stats_ids})
     found = []
     for scan in plan.roots:
-        for leaf in leaves_of(plan.state, scan, parts_of(every), scan.rows.tolist()):
+        for leaf in leaves_of(plan.state, scan, parts_of(every), scan.kept.tolist(), every):
             found.append(EntryBatch.of(leaf, every).filter(candidates(scan, leaf)))
     batch = concat_batches(found)
     batch = batch.filter(pa.array(np.asarray(plan.filter.evaluate(batch, metadata)[0]).astype(np.bool_)))

@@ -13,7 +13,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyColumn, PlainValue
+from iceexplore.arrow import AnyArray, AnyColumn, AnyScalar, PlainValue
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import (
@@ -31,7 +31,7 @@ from iceexplore.metadata import (
     type_base,
 )
 
-__all__ = ["PartitionColumn", "partition_columns", "partition_keys", "tuples_of", "typed_values"]
+__all__ = ["PartitionColumn", "partition_columns", "partition_keys", "plain_value", "tuples_of", "typed_values"]
 
 
 @dataclass(frozen=True)
@@ -281,11 +281,25 @@ def partition_keys(
             columns[child.name] = pc.struct_field(partition, [i])
     table = pa.table(columns)
     grouped = table.group_by(table.column_names, use_threads=False)
-    rows = grouped.aggregate([]).to_pylist() if table.num_rows else []
+    distinct = grouped.aggregate([]) if table.num_rows else table
+    values = {name: [plain_value(v) for v in distinct[name]] for name in distinct.column_names}
+    rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
     fields = {s.spec_id: [str(f.field_id) for f in s.fields] for s in metadata.partition_specs}
     return frozenset(
         (row["spec"], json.dumps([_comparable(row.get(name)) for name in fields.get(row["spec"], ())])) for row in rows
     )
+
+
+def plain_value(value: AnyScalar) -> PlainValue:
+    """Convert an Arrow scalar to a Python value.
+
+    A date or timestamp that Python cannot represent, such as one after the year 9999, becomes the number that Iceberg
+    stores.
+    """
+    try:
+        return value.as_py()
+    except (ValueError, OverflowError):  # outside the range of Python's dates
+        return cast(pa.TimestampScalar, value).value
 
 
 def _comparable(value: PlainValue) -> PlainValue:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyDictionaryArray, AnyScalar, PlainValue, build
+from iceexplore.arrow import AnyArray, AnyDictionaryArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, format_ms, human_bytes
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import TableMetadata, Type, format_spec, human_value
-from iceexplore.planning.evaluators._partition_values import partition_columns
+from iceexplore.planning.evaluators._partition_values import partition_columns, plain_value
 
 __all__ = ["GROUPINGS", "Groups", "counted", "partition_codes", "partition_texts"]
 
@@ -107,20 +106,8 @@ def _tuples(files: EntryBatch) -> dict[str, AnyArray]:
 def _texts(values: AnyArray, kind: Type, transform: str) -> AnyArray:
     """Return partition values as text; each distinct value is formatted once."""
     encoded = pc.dictionary_encode(values, null_encoding="encode")
-    words = pa.array([human_value(kind, transform, _plain(v)) for v in encoded.dictionary], pa.string())
+    words = pa.array([human_value(kind, transform, plain_value(v)) for v in encoded.dictionary], pa.string())
     return words.take(encoded.indices)
-
-
-def _plain(value: AnyScalar) -> PlainValue:
-    """Convert an Arrow scalar to a Python value.
-
-    A date or timestamp that Python cannot represent, such as one after the year 9999, becomes the number that Iceberg
-    stores.
-    """
-    try:
-        return value.as_py()
-    except (ValueError, OverflowError):  # outside the range of Python's dates
-        return cast(pa.TimestampScalar, value).value
 
 
 def _by_spec(state: TableState, files: EntryBatch) -> Groups:

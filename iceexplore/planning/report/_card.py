@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyColumn
 from iceexplore.arrow import compute as pc
-from iceexplore.graph import human_bytes
+from iceexplore.graph import amount, human_bytes
 from iceexplore.manifests import whole
 from iceexplore.planning.report._levels import levels_table, pruned_counts
 from iceexplore.planning.report._skipped import skipped_table
@@ -141,7 +141,7 @@ def plan_card(plan: PlannedScan) -> Card:
 def _deletes(numbers: dict[str, int | None]) -> str:
     if not numbers["deletes"]:
         return "none"
-    return f"{numbers['deletes']:,} for {numbers['files_with_deletes']:,} files"
+    return f"{numbers['deletes']:,} for {amount(numbers['files_with_deletes'] or 0, 'file')}"
 
 
 def _stretch(plan: PlannedScan) -> str:

@@ -158,11 +158,11 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
         return _row(start, manifests, Counts(*seen), known)
     files, held, size = (_sum([total, *values]) for total, values in zip(seen, zip(*pruned, strict=True), strict=True))
     if None not in (files, held):
-        sources = ["files and rows from the counts in the manifest list or root manifest"]
+        sources = [f"files and rows from the counts in the {root_level(plan)}"]
     elif plan.appends is not None:
-        sources = ["the counts in the manifest lists or root manifests do not show which snapshot added the files"]
+        sources = [f"the counts in the {root_level(plan)}s do not show which snapshot added the files"]
     else:
-        sources = ["the manifest list or root manifest lacks some counts"]
+        sources = [f"the {root_level(plan)} lacks some counts"]
     if size is None:
         size, text = _summary_bytes(plan)
         sources.append(text)
@@ -184,7 +184,7 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))
     if plan.appends is not None or total is None:
-        return None, "the manifest list or root manifest does not count bytes"
+        return None, f"the {root_level(plan)} does not count bytes"
     if deletes != 0:
         return total, f"bytes from the snapshot's summary, {WITH_DELETES}"
     return total, "bytes from the snapshot's summary"

@@ -282,7 +282,7 @@ class PlanNodes:
                 found.setdefault(_blob(entry), (row, place))
         return found
 
-    def delete_manifest(self, row: int, count: int) -> SceneNode:
+    def delete_manifest(self, row: int, count: int, *, more: bool = False) -> SceneNode:
         """Return the node of a delete manifest; its text shows the number of deletes that apply to the shown files.
 
         Parameters
@@ -290,11 +290,13 @@ class PlanNodes:
         row
             The row of the manifest in the root.
         count
-            The number of deletes in the manifest that apply to the shown data files.
+            The number of deletes in the manifest that apply to the shown data files, as far as they are shown.
+        more
+            Whether deletes that are not shown apply, too; some of them may be in this manifest.
         """
         assert self._scan is not None
         place = str(self._scan.root.entries["location"][row].as_py())
-        lines = (f"{amount(count, 'delete')} for the files shown",)
+        lines = (f"{'at least ' if more else ''}{amount(count, 'delete')} for the files shown",)
         return SceneNode(self.manifest_id(row), "delete-manifest", basename(place), lines, level=1, tooltip=place)
 
     @cached_property

@@ -281,7 +281,7 @@ class _Drawing:
             lines = [f"{kept:,} of {amount(files, 'file')} read"]
             if kept < files:
                 lines.append("see .skipped for the reasons")
-            self.more(root.node.id, 2, f"{len(root.folded):,} more manifests read", *lines)
+            self.more(root.node.id, 2, f"{amount(len(root.folded), 'more manifest')} read", *lines)
         for cut in root.cuts:
             self.cut(root.node.id, 2, "data-manifest", cut)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import human_bytes
 from iceexplore.planning.distribution._table_distribution import deleted_rows
-from iceexplore.planning.report._levels import LEAF_LEVEL, WHOLE_TABLE, WITH_DELETES, levels_table
+from iceexplore.planning.report._levels import LEAF_LEVEL, WHOLE_TABLE, WITH_DELETES, levels_table, root_level
 from iceexplore.planning.report._skipped import skipped_table
 from iceexplore.planning.report._tree_labels import amount, damage, share_of
 from iceexplore.render import Bar, BarChart, BarPicture, BarRow
@@ -195,10 +195,12 @@ def _notes(plan: PlannedScan, levels: pa.Table) -> list[str]:
 def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
     notes = [""] * levels.num_rows
     names = levels["level"].to_pylist()
-    skipped = sum(len(scan.pruned) for scan in plan.roots) + sum(f.files - f.kept_files for f in plan.leaves)
-    if skipped > _EXPLAINED:
-        return ["" if i == 0 else "see .skipped for what is skipped, and why" for i in range(len(names))]
-    if not skipped and plan.row_groups is None:
+    manifests, files = sum(len(s.pruned) for s in plan.roots), sum(f.files - f.kept_files for f in plan.leaves)
+    if manifests + files > _EXPLAINED:
+        # Counting the row groups that are skipped takes long, too, so their level always has the note.
+        skipped = {f"after the {root_level(plan)}": manifests, LEAF_LEVEL: files, names[0]: 0}
+        return ["see .skipped for what is skipped, and why" if skipped.get(name, 1) else "" for name in names]
+    if not manifests + files and plan.row_groups is None:
         return notes
     table = skipped_table(plan).select(["level", "kind", "term", "by"])
     counts = (

@@ -87,7 +87,7 @@ class SplitOptions:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**62:
-                raise OptionError(f"{name}={value!r}: give a whole number of at least {least}")
+                raise OptionError(f"{name}={value!r}: give a whole number of at least {least}, below 2**62")
             made[name] = value
         return cls(**made)
 

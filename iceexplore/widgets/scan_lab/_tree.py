@@ -126,7 +126,7 @@ def _add_deletes(
     for row, some in by_row.items():
         parent = root if row is None else nodes.manifest_id(row)
         if parent not in sent and row is not None:
-            sent[parent] = _sent(nodes.delete_manifest(row, len(some)), None, leaf=False)
+            sent[parent] = _sent(nodes.delete_manifest(row, len(some), more=rest > 0), None, leaf=False)
             add(root, parent)
         if parent == root or parent in opened:
             add(parent, *(delete.node.id for delete in some))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.arrow import build
+from iceexplore.metadata import BlobMetadata, StatisticsFile
 from iceexplore.planning import Advice
 from iceexplore.planning.advice._advise import _scene
+from iceexplore.planning.advice._columns import distinct_by_statistics
 from iceexplore.planning.advice._suggestion import Suggestion
 from tests.helpers.hostile import HOSTILE
 from tests.helpers.tables import advice_table as lab
@@ -192,6 +195,30 @@ def test_bounds_that_nobody_wrote(version: int) -> None:
     real = lab.written({"x": "long"}, rows, files=24).plan("x between 3000 and 3100")
     assert len(plan) == 12 + len(real)
     assert_near(missing.after.files, len(real), "with bounds")
+
+
+def test_columns_of_nothing_but_nulls_and_nan_cannot_have_bounds() -> None:
+    table = ix.empty({"x": "double"}, format_version=2)
+    table.append(pa.table({"x": [float("nan"), None]}))
+    table.append(pa.table({"x": [5.0, 6.0]}))
+    plan = table.plan("x is null")
+    assert len(plan) == 1
+    assert [s.kind for s in plan.advice().suggestions] == []
+
+
+def test_of_several_statistics_files_that_of_the_newest_snapshot_counts() -> None:
+    table = ix.empty({"x": "long"}, format_version=2)
+    old, new = (table.append(pa.table({"x": [1, 2, 3]})).snapshot_id for _ in range(2))
+
+    def statistics(snapshot: int, distinct: int) -> StatisticsFile:
+        blob = BlobMetadata("apache-datasketches-theta-v1", snapshot, 1, (1,), {"ndv": str(distinct)})
+        return StatisticsFile(snapshot, f"{snapshot}.puffin", 1, 1, (blob,))
+
+    for files in ((statistics(old, 7), statistics(new, 9)), (statistics(new, 9), statistics(old, 7))):
+        assert distinct_by_statistics(replace(table.metadata, statistics=files), 1) == 9
+    assert distinct_by_statistics(replace(table.metadata, statistics=(statistics(5, 7),)), 1) == 7
+    assert distinct_by_statistics(table.metadata, 1) is None
+    table.close()
 
 
 def test_bounds_that_are_cut() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import iceexplore as ix
@@ -306,3 +307,23 @@ def test_positions_of_files_spelled_with_another_scheme_apply_and_are_reported(c
     assert t.count() == 2
     (item,) = (p for p in t.problems if p.code == "delete-path")
     assert (item.found, item.expected) == (f"hdfs://localhost:20500{name}", name)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=IDS)
+def test_reasons_of_columns_without_bounds(layout: dict[str, Any]) -> None:
+    """A column of nothing but NaN has no bounds, and a file without metrics shows only that a column is required."""
+    table = ix.empty({"id": "long", "x": "double"}, **layout)
+    table.append(pa.table({"id": [1], "x": [float("nan")]}))
+    table.row_delta(equality={"x": [1.0]})
+    (row,) = reasons(table)
+    assert row["reason"] == "x is NaN in every row of the data file, and in no row of the delete file"
+    table = ix.empty({"id": "long", "x": "double"}, **layout)
+    table.append(pa.table({"id": [1, 2], "x": [float("nan"), None]}))
+    table.row_delta(equality={"x": [1.0]})
+    (row,) = reasons(table)
+    assert row["reason"] == "x is null or NaN in every row of the data file, and in no row of the delete file"
+    table = ix.empty({"id": "long", "x": "double"}, **layout)
+    table.append(pa.table({"id": [1, 2], "x": [1.0, 2.0]}))
+    table.row_delta(equality={"x": [float("nan")]})
+    (row,) = reasons(table)
+    assert row["reason"] == "x is NaN in every row of the delete file, and in no row of the data file"

@@ -71,6 +71,19 @@ def test_only_files_of_a_plan_count(lab: ix.Lab) -> None:
     assert "Clustering" in repr(none)
 
 
+def test_manifests_that_the_plan_skips_are_not_read(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long", "k": "string"}, partition_by="k", format_version=2)
+    for k in ("a", "b") * 3:
+        lab.append({"id": [1, 2], "k": [k, k]})
+    plan = ix.open(lab.location).plan("k = 'a'")
+    reads = plan.state.storage.reads
+    before = len(reads)
+    assert plan.clustering("id").files == 3
+    skipped = set(plan.skipped["name"][plan.skipped["kind"] == "manifest"])
+    assert len(skipped) == 3
+    assert not skipped & {read.location for read in list(reads)[before:]}
+
+
 def test_columns_are_those_of_the_sort_order(lab: ix.Lab) -> None:
     assert lab.plan().clustering(["name", "id"]).columns["column"].to_pylist() == ["name", "id"]
     refused = {

@@ -14,6 +14,7 @@ import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.manifests import ContentType
 from iceexplore.planning import make_filter, may_hold
+from iceexplore.planning.evaluators._partition_values import partition_keys
 from tests.helpers.sampling import one_of
 from tests.helpers.tables.oracle_tables import locations
 
@@ -146,4 +147,15 @@ def test_deletes_of_partitions_by_a_nested_field(layout: dict[str, Any]) -> None
         wanted = make_filter(state.metadata, state.schema, "at.x = 1 and at.y = 'nobody'")
         # A V4 root does not say of a nested column that every row is null.
         assert 1 <= sum(build.to_pylist(may_hold(state, root, of_deletes, wanted, files="deletes"))) < len(of_deletes)
+    table.close()
+
+
+def test_partitions_by_dates_that_python_cannot_represent_have_keys() -> None:
+    days = pa.array([10**7, -(10**7), 3], pa.int32()).cast(pa.date32())
+    partition = pa.StructArray.from_arrays([days], ["1000"])
+    table = ix.empty({"d": "date"}, partition_by="d", format_version=2)
+    specs = pa.array([0, 0, 0], pa.int32())
+    keys = partition_keys(specs, partition, table.metadata)
+    assert keys == {(0, "[10000000]"), (0, "[-10000000]"), (0, '["1970-01-04"]')}
+    assert partition_keys(specs[:0], partition[:0], table.metadata) == frozenset()
     table.close()
