@@ -34,7 +34,8 @@ from iceexplore.storage import canonical
 
 __all__ = ["manifests_read", "plan_scan"]
 
-#: Plans with more files than this are not checked for data files that are listed in several manifests.
+#: Plans with more files than this are not checked for data files that are listed in several manifests, because the
+#: check would add a third to the time of planning.
 _MOST_COMPARED = 100_000
 
 
@@ -291,7 +292,8 @@ def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.ND
         The root rows of the data manifests.
     """
     rows = scan.delete_rows(state, wanted, read)
-    # In the V4 draft, a deletion vector is stored on the entry of its data file, so data manifests hold deletes, too.
+    # In the V4 draft, a deletion vector is stored on the entry of its data file. So data manifests contain deletes,
+    # too: add their rows.
     return [*rows, *read.tolist()] if scan.root.dialect.deletion_vectors_on_entries else rows
 
 

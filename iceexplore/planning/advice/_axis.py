@@ -20,7 +20,8 @@ __all__ = ["Axis", "Floats", "cut_length"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-#: Maximum number of bits of the number that represents a text; a float can hold 53 bits exactly.
+#: For estimates, texts are represented by numbers. Each of these numbers has at most this many bits; a float can hold
+#: 53 bits exactly.
 _BITS = 50
 #: Three classes of characters: digits, capital letters and small letters. Bounds contain only some of the characters
 #: that values contain. For example, if ``0`` and ``4`` are the only digits in bounds, values are assumed to contain

@@ -117,7 +117,7 @@ _POWERLESS = {
     "not-starts-with": "only files in which every value begins with the excluded prefix are skipped",
 }
 _EVEN = "values are spread evenly between bounds"
-#: If at least this share of the rows matches, hardly any file can be skipped.
+#: If at least this share of the rows matches the filter, a note states that no sort order could skip many files.
 _NEARLY_ALL = 0.9
 
 
@@ -210,7 +210,7 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
         return out
     distinct = distinct_by_statistics(scene.metadata, field_id)
     guessed = None if distinct else distinct_by_bytes(stats, spread)
-    with np.errstate(over="ignore", invalid="ignore"):  # the difference of two bounds may overflow a float
+    with np.errstate(over="ignore", invalid="ignore"):  # the difference of two bounds may overflow: no warning
         _estimates(scene, out, terms[0], spread, wanted, distinct or guessed, guessed=guessed is not None)
     if any(s.helps for s in out.suggestions):
         return out

@@ -44,8 +44,9 @@ class Units:
 
 def number_units(width: float) -> Units:
     """Divide the number line into units of equal ``width``. Unit 0 begins at 0, unit 1 at ``width``, and so on."""
-    # For decimals, a width such as 0.01 is not exact as a float, so x / width may be slightly below a whole number. The
-    # added 1e-9 puts a value with which a unit begins into this unit, not into the one before.
+    # Units are intervals of this width. A width such as 0.01, for decimals, is not exact as a float, so for the lowest
+    # value x of a unit, x / width may be slightly below a whole number. Without the added 1e-9, x would then be in the
+    # unit before its own.
     return Units(lambda x: np.floor(x / width + 1e-9), lambda k: k * width)
 
 
@@ -103,7 +104,8 @@ def _time_transforms(kind: Type) -> list[TimeTransform]:
     return sorted(found, key=lambda t: -sum(t.refines(other, kind) for other in found))
 
 
-#: Types accepted by the bucket transform, with enough distinct values to make it useful (spec, "Partition Transforms").
+#: Types for which the transform ``bucket`` may be suggested: it accepts them (spec, "Partition Transforms"), and their
+#: columns usually have enough distinct values to make it useful.
 _BUCKETS = frozenset(
     ("int", "long", "decimal", "string", "uuid", "fixed", "binary", "timestamp", "timestamptz", "timestamp_ns",
      "timestamptz_ns", "time")
@@ -192,7 +194,7 @@ def candidates(
         found = _cut(spread, every, left, wanted, time_units(unit, kind))
         if found is not None:
             yield Candidate(unit, *found)
-            break  # the finest unit comes first, so stop at the first one that does not make files too small
+            break  # the finest unit, such as hour, comes first: stop at the first one that keeps files large enough
     step = spread.axis.step
     numbers = step > 0 and base in ("int", "long", "decimal", "boolean")
     width = (float(np.nanmax(spread.high) - np.nanmin(spread.low)) / step + 1) if numbers else None
@@ -228,7 +230,7 @@ def candidates(
         for length in range(spread.axis.digits, 0, -1):
             found = _cut(spread, every, left, wanted, text_units(spread.axis, length))
             if found is not None:
-                size = spread.axis.shared_characters + length  # `truncate` counts characters, not bytes
+                size = spread.axis.shared_characters + length  # `truncate` has a width in characters, not in bytes
                 yield Candidate(TruncateTransform(size), *found, "prefixes occur equally often")
                 break
 

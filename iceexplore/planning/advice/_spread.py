@@ -224,8 +224,9 @@ class Shares:
             low, width = own.low, own.high - own.low + own.axis.step
             before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
             until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
-        # `width` is 0 only if the two bounds of a file are equal. Then the file has only one value: it is below the
-        # span, in it, or above it. So each share is 0 or 1.
+        # `width` is 0 only if the two bounds of a file are equal, so the file has only one value. This value is below
+        # the span, in it, or above it. So `before` and `until`, the shares of the file's values that are below the span
+        # and that are not above it, are each 0 or 1.
         point = width == 0
         before = np.where(point, (low < span.low).astype(np.float64), before)
         until = np.where(point, (low <= span.high).astype(np.float64), until)
@@ -336,10 +337,11 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     for span in wanted.spans:
         before, until = shares.around(span)
         if distinct:
-            # Each distinct value is assumed to have the share 1 / distinct of the rows that are not null, and `span` to
-            # contain at least one of these values. So `until`, where the span ends, is at least `before` + 1 /
-            # distinct. A row is in one span only, so `before`, where the span begins, is not below `passed`, where the
-            # previous span ends. But to leave room for one value, `before` is never above 1 - 1 / distinct.
+            # `before` and `until` are shares of the rows that are not null: those with values below the span, and those
+            # with values not above it. Assume that each distinct value has the share 1 / distinct, and that the span
+            # contains at least one. Then `until` is at least `before` + 1 / distinct. No row is in two spans, so
+            # `before` is at least `passed`, which is `until` of the previous span. But to leave room for one value,
+            # `before` is at most 1 - 1 / distinct.
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until

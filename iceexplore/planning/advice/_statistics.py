@@ -126,9 +126,10 @@ def cut_bounds(
             if not isinstance(literal, str) or len(literal) <= longest:
                 continue
             head = literal[:longest]
-            # After truncating an upper bound, writers increment its last character: ``abcd`` becomes ``abce``. So look
-            # for the incremented text. But U+D7FF cannot be incremented here, because the next code point is a
-            # surrogate, which no text can contain. If it is the last character, look for the text without a change.
+            # If the literal was truncated to become an upper bound, the last character was incremented: ``abcd`` became
+            # ``abce``. So compare upper bounds with the incremented text. But U+D7FF cannot be incremented here,
+            # because the next code point is a surrogate, which no text can contain. If it is the last character,
+            # compare with the text without a change.
             following = head[:-1] + chr(min(ord(head[-1]) + 1, 0x10FFFF)) if ord(head[-1]) != 0xD7FF else head
             hit |= _mask(pc.or_kleene(pc.equal(lower, head), pc.equal(upper, following)))
     hit &= kept

@@ -367,7 +367,7 @@ def _text(values: AnyArray) -> Strings:
     """Convert bounds to text; null where they are not UTF-8."""
     try:
         return values.cast(pa.binary()).cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # at least one is not UTF-8: decode them one by one
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # at least one bound is not UTF-8: decode each by itself
         return pa.array([_decoded(v) for v in values.to_pylist()], pa.string())
 
 

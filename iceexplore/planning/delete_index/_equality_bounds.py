@@ -206,8 +206,9 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     upper = children["upper"]
     if pa.types.is_string(upper.type):
-        # U+10FFFF is the highest code point. A text that begins with the bound is above the raised bound only if its
-        # next four characters are U+10FFFF, and if more characters follow them. This is very unlikely.
+        # Append U+10FFFF, the highest code point, four times. A text that begins with the old bound is above the new
+        # one only if the next four characters of the text are U+10FFFF, and if more characters follow. This is very
+        # unlikely.
         children["upper"] = pc.binary_join_element_wise(upper, "\U0010ffff" * 4, "")
     elif pa.types.is_binary(upper.type):
         children["upper"] = pc.binary_join_element_wise(upper, b"\xff" * 64, b"")

@@ -89,7 +89,8 @@ class Stretches:
         return build.list_array(pa.array(np.concatenate([[0], ends]).astype(np.int32)), flat)
 
 
-#: Maximum number of pairs of a data file and a delete in `lists_of`, unless the lists can share ranges of one array.
+#: Maximum number of pairs of a data file and a delete from which `lists_of` builds lists. If all pairs are in one
+#: `Spans`, any number is allowed, because the lists are then ranges of one array.
 MOST_VALUES = 1 << 28
 
 

@@ -302,7 +302,8 @@ class DeleteIndex:
         """
         wanted = self.found.equality & ~self.ruled_out
         # A position delete applies to data files with its own sequence number or a lower one, an equality delete only
-        # to files with a lower one. `Scope` pairs as for position deletes, so subtract 1.
+        # to files with a lower one. `Scope` uses the rule for position deletes, so subtract 1 from the sequence numbers
+        # of equality deletes.
         below = self.found.sequence - 1
         near, wide = np.flatnonzero(wanted & ~self.is_global), np.flatnonzero(wanted & self.is_global)
         # A delete is paired only with data files that have the same group number. Equality deletes of an unpartitioned
@@ -403,7 +404,7 @@ class DeleteIndex:
         self.state.problems.add(item)
 
 
-#: Maximum number of problems that are added for one kind of fault.
+#: For each kind of fault in how deletes reference data files, at most this many problems are reported.
 _MOST_NOTES = 5
 
 

@@ -42,7 +42,8 @@ class Spans:
     stop: Ints
 
 
-#: Pairs of a data file and a delete: either two arrays of row numbers (data files, deletes), or `Spans`.
+#: Pairs of a data file and a delete: either two arrays of row numbers (data files, deletes), or the same in the compact
+#: form `Spans`.
 Found: TypeAlias = tuple[Ints, Ints] | Spans
 
 

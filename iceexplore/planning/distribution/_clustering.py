@@ -284,9 +284,9 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     count = len(low)
     if group is not None:
         width = int(high.max(initial=0)) + 1
-        # Add a different offset to the ranks of each group, so that ranges of different groups never overlap. The sums
-        # have gaps. Replace them by 0, 1, 2 and so on, in the same order: the arrays below have one item for each
-        # number up to the highest, so gaps would cost memory.
+        # Add a different offset to the ranks of each group, so that ranges of different groups never overlap. Then
+        # replace the sums by 0, 1, 2 and so on, in the same order, because they have gaps: the arrays below have one
+        # item for each number up to the highest, so gaps would cost memory.
         both = np.concatenate([group * width + low, group * width + high])
         low, high = np.split(np.unique(both, return_inverse=True)[1], 2)
     size = int(high.max(initial=-1)) + 1

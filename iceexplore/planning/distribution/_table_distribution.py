@@ -151,10 +151,11 @@ class Reached:
         group = begin // room
         begin, stop = begin - group * room, stop - group * room
         alone = np.bincount(group, minlength=self.count)[group] == 1
-        # A merged range is simple if it is the only range of its group, and no value occurs twice in it. If a value
-        # occurs twice, the second occurrence has a previous one at or after `begin`, where the range begins. So look at
-        # the highest index that `_previous` gives for any value up to the end of the range: if it is below `begin`, no
-        # value occurs twice. Values before the range do not matter, as their previous occurrences are before `begin`.
+        # Overlapping ranges of a group have been merged. A merged range is simple if it is the only one of its group,
+        # and no value occurs twice in it: its length is then the group's number of deletes. If a value occurs twice,
+        # the second occurrence has a previous one at or after `begin`, where the range begins. So look at the highest
+        # index that `_previous` gives for any value up to the end of the range: if it is below `begin`, no value occurs
+        # twice. Values before the range do not matter, as their previous occurrences are before `begin`.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)
@@ -246,7 +247,7 @@ class TableDistribution(BarPicture):
             order = np.argsort(-np.asarray(self.table["bytes"]), kind="stable")
             shown, rest = order[: max_rows - 1], order[max_rows - 1 :]
             if self.by != "partition":
-                shown = np.sort(shown)  # keep the natural order of ages, sizes and snapshots
+                shown = np.sort(shown)  # only partitions are in order of bytes; other groups keep their own order
         rows = [self._row(str(r[self.table.column_names[0]]), r) for r in self._records(shown)]
         if len(rest):
             summed = {n: sum(r[n] or 0 for r in self._records(rest)) for n in _NUMBERS}

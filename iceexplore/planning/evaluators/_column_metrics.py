@@ -117,7 +117,8 @@ class ColumnMetrics:
         use = np.ones(len(lower), np.bool_)
         if records is not None:
             use = known(pc.greater_equal(records, 0)) | np.asarray(records.is_null())
-        # A record count of 0 must not replace a value count: it would claim that every column has no values.
+        # A record count replaces a missing value count, unless it is 0. With 0, a null count of 0 would equal the value
+        # count, which would seem to prove that all values are null.
         rows = None if records is None else pc.if_else(pc.greater(records, 0), records, pa.scalar(None, pa.int64()))
         counted = values if rows is None or not values.null_count else pc.coalesce(values, rows)
         no_null = known(pc.equal(nulls, 0)) & use
@@ -138,7 +139,7 @@ class ColumnMetrics:
                 no_null |= all_nan & known(pc.greater(counted, 0)) & uncounted
             nothing = all_null | all_nan | (known(pc.equal(pc.add(nulls, nans), counted)) & use)
             # Old ORC files have a bound of NaN if the first value is NaN, whatever the other values are (Java:
-            # InclusiveMetricsEvaluator).
+            # InclusiveMetricsEvaluator). So treat a bound of NaN as unknown.
             lower, upper = (_without(b, known(pc.is_nan(b))) for b in (lower, upper))
         if not use.all():
             lower, upper = _without(lower, ~use), _without(upper, ~use)

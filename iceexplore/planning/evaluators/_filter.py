@@ -231,7 +231,8 @@ def same_partition(
         spec = None if number is None else metadata.spec(number)
         columns = {} if spec is None else {c.field.name: c for c in partition_columns(metadata, spec)}
         if not partition.keys() <= columns.keys():
-            # The spec lacks a field of `partition`, so it is unknown whether its files have the values given there.
+            # `partition` gives a value for a field that the spec lacks. So it is unknown whether files of this spec
+            # have the given values: leave `is_known` False for them.
             continue
         mine = known(pc.equal(numbers, number))
         for name, given in partition.items():

@@ -93,8 +93,8 @@ def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
         case "is-nan":
             return e.no_nan | e.all_null
         case "not-nan":
-            # As nulls satisfy not-nan, no row matches only if every row is NaN. For a column inside a struct, `all_nan`
-            # ignores the rows in which the struct is null, so also require that no row is null.
+            # Nulls satisfy not-nan. So to prove that no row matches, every row must be NaN. For a column inside a
+            # struct, `all_nan` ignores the rows in which the struct is null, so also require that no row is null.
             return e.all_nan & e.no_null
     return e.nothing
 
@@ -246,7 +246,7 @@ def _scalars(p: Predicate, kind: pa.DataType) -> list[AnyScalar] | None:
 
 def _scalar(value: PlainValue, kind: pa.DataType) -> AnyScalar:
     if pa.types.is_int64(kind):
-        value = int(value)  # the literal may be a boolean: `comparable` has converted boolean bounds to integers
+        value = int(value)  # convert boolean literals to integers, as `comparable` has converted boolean bounds
     if pa.types.is_decimal(kind):
         try:
             return pa.scalar(value, kind)

@@ -225,7 +225,7 @@ def _plain(base: str, value: PlainValue) -> PlainValue:
     return value
 
 
-#: The unit, as numpy names it, in which a type stores dates or points in time.
+#: For each Iceberg type of dates or timestamps, the unit of the stored numbers, as NumPy abbreviates it.
 _UNITS = {"date": "D", "timestamp": "us", "timestamptz": "us", "timestamp_ns": "ns", "timestamptz_ns": "ns"}
 
 

@@ -145,7 +145,7 @@ def _inside(column: AnyArray, path: tuple[int, ...]) -> AnyArray:
     """
     values = _plain(column)
     for i in path:
-        values = _plain(pc.struct_field(values, [i]))  # null where the struct is null
+        values = _plain(pc.struct_field(values, [i]))  # unlike StructArray.field: null where the struct is null
     return values
 
 

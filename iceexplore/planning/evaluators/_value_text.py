@@ -14,8 +14,8 @@ from iceexplore.metadata import PrimitiveType, Type, arrow_type, parse_transform
 
 __all__ = ["human_texts", "shown"]
 
-#: The first and the last second of the years 1 to 9999, counted from 1970. Arrow formats timestamps in these years in
-#: ISO 8601.
+#: The first and the last second of the years 1 to 9999, in seconds since 1970. If all timestamps are in these years,
+#: Arrow formats them in ISO 8601; otherwise, `_by_value` formats them one by one.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 #: Maximum number of characters of a value in a sentence; longer ones are cut off.
 _LONGEST = 60

@@ -265,8 +265,8 @@ def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[s
     single
         True for Iceberg's type float (32 bits), False for double.
     """
-    # Python's floats have 64 bits, so the 32-bit float 1.3 has the text 1.2999999523162842. NumPy's `float32` has the
-    # text 1.3.
+    # The 32-bit float 1.3 is 1.2999999523162842 as a Python float, which has 64 bits. So convert the numbers to NumPy's
+    # `float32`, of which the text is 1.3.
     if single:
         texts = [str(np.float32(v)) for v in values]
     for digits in range(_LEAST_DIGITS, 17):

@@ -29,13 +29,14 @@ __all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
 _SAMPLE = 50_000
 #: A stop is a value to which a user can move an end of the filter's range. Usually, stops have equal distances, such as
 #: 0, 10, 20 and 30. But if the bounds of the files are, for example, 1, 2, 3, … 50 and 1,000,000, almost all of them
-#: are between the same two stops, which would not separate the files. In this case, bounds become the stops, and are
-#: drawn at equal distances. The rule: it is the case if the intervals between stops that contain a bound are fewer than
-#: a tenth (1 / ``_CROWDED``) of the stops, and also fewer than a tenth of the distinct bounds.
+#: are between the same two stops, so the stops do not separate the files. Then the bounds themselves become the stops,
+#: and are drawn at equal distances. This is done if the number of intervals between stops that contain a bound is less
+#: than a tenth (1 / ``_CROWDED``) of the number of stops, and also less than a tenth of the number of distinct bounds.
 _CROWDED = 10
-#: Maximum extension of the axis, as a fraction of its length. The axis goes from the lowest to the highest stop that
-#: was chosen from the bounds of the files. If the filter contains a lower or higher value, such as 1000 in
-#: ``id < 1000``, the axis is extended towards this value, at each end by at most this fraction.
+#: Maximum extension of the picture's axis, as a fraction of its length. The axis goes from the lowest to the highest
+#: stop that was chosen from the bounds of the files. If the filter contains a lower or higher value, such as 1000 in
+#: ``id < 1000``, the axis is extended towards this value, at each end by at most this fraction. A value that is still
+#: outside is drawn at the end of the axis.
 _ROOM = 0.15
 #: Maximum length of a stop, in characters for a string column, and in bytes for a binary column. Longer bounds are cut
 #: to this length before they are used as stops.

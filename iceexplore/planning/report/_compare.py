@@ -197,7 +197,8 @@ _WORDS = {
     "metadata_files": "metadata files read for planning",
     "metadata_bytes": "bytes of metadata read for planning",
 }
-#: Columns of a plan's tasks that may differ between two plans that read the same file.
+#: The columns of a plan's tasks in which two plans that read the same file may differ. So a comparison of plans shows
+#: them once for each plan.
 _ASKED = ("residual", "whole", "deletes", "delete_bytes")
 _SHOWN = 8
 _NAMES = ("read_by", "file_path", "partition", "rows", "bytes")

@@ -124,7 +124,7 @@ def node_evidence(nodes: PlanNodes, node_id: str) -> NodeEvidence | None:
     """
     plan = nodes.plan
     kind, _, rest = node_id.partition(":")
-    snapshot, *numbers = rest.split(":")  # the snapshot id, which may be negative, is compared as text
+    snapshot, *numbers = rest.split(":")  # the snapshot id may begin with a minus sign: compare it as text
     if not plan.roots or snapshot != str(plan.roots[0].snapshot.snapshot_id):
         return None
     if not all(n.isascii() and n.isdecimal() for n in numbers):

@@ -424,7 +424,8 @@ class PlanNodes:
         kind, _, rest = node_id.partition(":")
         snapshot, *rows = rest.split(":")
         scan = self._scan
-        # `rows` must consist of digits. The snapshot id may be negative, so it is compared as text.
+        # `rows` are the parts of the id after the snapshot id, and must consist of digits. The snapshot id may begin
+        # with a minus sign, so it is compared as text.
         if scan is None or snapshot != str(scan.snapshot.snapshot_id) or not all(map(str.isdecimal, rows)):
             raise OptionError(f"node {node_id[:80]!r} is not part of this plan")
         if kind == "manifest" and len(rows) == 1:

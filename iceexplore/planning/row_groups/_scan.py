@@ -23,7 +23,8 @@ __all__ = [
     "row_groups_of",
 ]
 
-#: Result of `leaf_of`: the column is missing from the file.
+#: Result of `leaf_of`, which finds the leaf of a Parquet schema that stores a column: the file does not have the
+#: column.
 MISSING = -1
 #: Result of `leaf_of`: it is unknown which leaf stores the column, or whether any does, because readers of Iceberg
 #: tables use different rules to find it.
@@ -134,7 +135,7 @@ ROW_GROUP_SCHEMA = build.schema(
         pa.field("why", pa.string()),
     ]
 )
-#: The minimum number of threads that read footers.
+#: The minimum number of threads that read Parquet footers.
 _LEAST = 8
 
 

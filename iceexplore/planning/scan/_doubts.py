@@ -169,8 +169,8 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
         if (place in roots or place in manifests) and item.severity == "error" and item.code in _UNREAD:
             continue
         if place in roots:
-            # A problem with the concern `filters` is in a value that is used only to prune, such as a partition summary
-            # in the root. If no manifest was pruned, a wrong value of this kind does not affect the plan.
+            # If `concern_of` returns ``filters``, the problem is in a value that is used only to prune, such as a
+            # partition summary in the root. If no manifest was pruned, such a value does not affect the plan.
             if pruned or concern_of(item.code, item.field, item.severity) != "filters":
                 out.append(item)
         elif item.code == "file-twice" and place not in manifests:

@@ -23,8 +23,8 @@ __all__ = ["DeleteCounts", "SplitOptions", "combined_by_group", "combined_table"
 
 _Longs = npt.NDArray[np.int64]
 _SPLITTABLE = pa.array([f.name for f in DATA_FILE_FORMATS if f.splittable])
-#: Plans with more splits are refused. Without this limit, a wrong file size in a manifest could lead to billions of
-#: splits.
+#: A plan with more splits than this is refused. Without the limit, a wrong file size in a manifest could lead to
+#: billions of splits.
 _MOST_SPLITS = 50_000_000
 #: Larger file sizes in a manifest are treated as this size, so that sums do not overflow.
 _MOST_BYTES = 2**60
@@ -152,9 +152,9 @@ class _Cut:
     Split offsets are used only if they ascend and are inside the file. A file is not split if its format cannot be.
     """
 
-    lengths: _Longs  # bytes of each file
+    lengths: _Longs  # size of each file in bytes
     offsets: _Longs  # split offsets of all files, concatenated
-    starts: _Longs  # index of each file's first offset
+    starts: _Longs  # index of each file's first offset in `offsets`
     by_offset: npt.NDArray[np.bool_]  # whether each file is split at its offsets
     counts: _Longs  # number of splits of each file
 
@@ -395,9 +395,9 @@ def _packed(weights: list[int], options: SplitOptions) -> _Longs:
     which Java outputs them: first the bins that were closed, in the order of closing, then the remaining bins, in the
     order of opening.
     """
-    numbers = np.zeros(len(weights), dtype=np.int64)  # bins are numbered as they are opened, and renumbered at the end
+    numbers = np.zeros(len(weights), dtype=np.int64)  # bin of each weight; bins are renumbered at the end
     open_bins: list[int] = []
-    fill: list[int] = []  # weight in each open bin
+    fill: list[int] = []  # total weight in each open bin
     handed_out: list[int] = []
     opened = 0
     for i, weight in enumerate(weights):
