@@ -298,7 +298,7 @@ def plain_value(value: AnyScalar) -> PlainValue:
     """
     try:
         return value.as_py()
-    except (ValueError, OverflowError):  # outside the range of Python's dates
+    except (ValueError, OverflowError):  # Python cannot represent this date or time
         return cast(pa.TimestampScalar, value).value
 
 

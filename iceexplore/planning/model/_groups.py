@@ -111,17 +111,6 @@ def _texts(values: AnyArray, kind: Type, transform: str) -> AnyArray:
     return words.take(encoded.indices)
 
 
-<<<<<<< HEAD
-=======
-def _plain(value: AnyScalar) -> PlainValue:
-    """Return a Python value; for dates and times that Python cannot represent, the stored number."""
-    try:
-        return value.as_py()
-    except (ValueError, OverflowError):  # Python cannot represent this date or time
-        return cast(pa.TimestampScalar, value).value
-
-
->>>>>>> 5679d04e (planning: complete comments that a newcomer stumbles over)
 def _by_spec(state: TableState, files: EntryBatch) -> Groups:
     """Group files by the id of their partition spec."""
     specs = whole(files.entries["partition_spec_id"])
