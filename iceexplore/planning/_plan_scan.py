@@ -230,7 +230,8 @@ def _picked(
     columns
         The ids of the columns whose metrics are kept with the selected files.
     beside
-        Delete manifests to read in the same parallel pass. The keys are the root rows of data manifests, and each value
+        Delete manifests to read in the same parallel pass: those that a V4 root affiliates with a data manifest, so
+        that their deletes apply only to its files. The keys are the root rows of the data manifests, and each value
         lists the root rows of the delete manifests that are affiliated with this data manifest.
     loaded
         A dictionary to which the delete manifests in ``beside`` are added, with their root rows as keys; None to

@@ -116,7 +116,7 @@ _POWERLESS = {
     "not-nan": "a file is skipped only if every row is NaN",
     "not-starts-with": "only files in which every value begins with the excluded prefix are skipped",
 }
-_EVEN = "values are spread evenly between bounds"
+_EVEN = "values are spread evenly between the bounds of each file"
 #: If at least this share of the rows matches the filter, a note states that no sort order could skip many files.
 _NEARLY_ALL = 0.9
 

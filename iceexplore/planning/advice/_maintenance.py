@@ -125,7 +125,8 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
                 Reading(data.files + merged, data.bytes + size),
                 unit="data and delete files",
                 statements=(call("rewrite_position_delete_files", table),),
-                assumes="one deletion vector per data file" if vectors else "one delete file per partition",
+                assumes="the rewrite leaves one "
+                + ("deletion vector per data file" if vectors else "delete file per partition"),
             )
 
 

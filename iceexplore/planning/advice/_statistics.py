@@ -126,10 +126,10 @@ def cut_bounds(
             if not isinstance(literal, str) or len(literal) <= longest:
                 continue
             head = literal[:longest]
-            # If the literal was truncated to become an upper bound, the last character was incremented: ``abcd`` became
-            # ``abce``. So compare upper bounds with the incremented text. But U+D7FF cannot be incremented here,
-            # because the next code point is a surrogate, which no text can contain. If it is the last character,
-            # compare with the text without a change.
+            # If the literal is the highest value of a file, the writer truncates it to `head`, and increments the last
+            # character to make the upper bound: ``abcd`` becomes ``abce``. So compare upper bounds with the incremented
+            # `head`. Exception: after the character U+D7FF come surrogates, which no text can contain. If `head` ends
+            # with it, compare with `head` itself.
             following = head[:-1] + chr(min(ord(head[-1]) + 1, 0x10FFFF)) if ord(head[-1]) != 0xD7FF else head
             hit |= _mask(pc.or_kleene(pc.equal(lower, head), pc.equal(upper, following)))
     hit &= kept

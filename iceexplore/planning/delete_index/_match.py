@@ -49,8 +49,9 @@ def match_deletes(
     position delete that references one data file applies to no other, and no position delete applies to a data file
     whose location is outside the delete's bounds of ``file_path``. An equality delete does not apply to a data file if
     the bounds and the counts of nulls and NaN prove that no row of the data file equals a row of the delete in the
-    equality columns. Bounds that are missing, damaged, NaN or possibly truncated exclude nothing. An
-    equality delete file may also hold other columns than the equality columns; their metrics are ignored.
+    equality columns. Bounds that are missing, damaged or NaN exclude nothing, nor do bounds that may be truncated,
+    because some writers cut an upper bound without incrementing it. An equality delete file may also have other columns
+    than the equality columns; their metrics are ignored.
 
     If one of these faults is found, a problem that describes it is added to ``state.problems``:
 
@@ -58,8 +59,9 @@ def match_deletes(
     - A deletion vector references no data file: it does not apply.
     - A delete references a data file in another partition, or one with a higher data sequence number: the delete does
       not apply.
-    - The location in the delete and the location of the data file differ, even in canonical form, but their paths
-      without scheme and authority are equal or, in a moved table, both resolve to the same file: the delete applies.
+    - A delete spells the location of its data file in another way than the entry of the data file does, and the two
+      also differ in canonical form. But without scheme and authority they are equal or, in a moved table, both lead to
+      one file: the delete applies.
 
     Parameters
     ----------
@@ -385,7 +387,7 @@ class DeleteIndex:
         if kind == "otherwise":
             how = "by a location with another scheme or authority; the delete is applied because the paths are equal"
             if path_only(referenced) != path_only(name):
-                how = "by another location; the delete is applied because both locations lead to the same file"
+                how = "by another location than its entry; the delete is applied because both lead to the same file"
             text = f"A delete references its data file {how}{more}."
             field = "143 referenced_data_file"
             item = problem("delete-path", where, text, field=field, found=referenced, expected=name)

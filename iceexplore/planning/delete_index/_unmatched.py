@@ -337,10 +337,11 @@ class _Scopes:
     def __init__(self, matching: DeleteIndex, applied: Mask) -> None:
         self.matching = m = matching
         # `of_partition` selects the position deletes that may apply to several data files of their partition. Some of
-        # them have equal lower and upper bounds of file_path, although no data file of the plan has this location. If
-        # such a delete applies to some data file, its bounds are truncated: pair it with all data files of its
-        # partition. If not, it probably references one data file, which the plan does not have: do not pair it.
-        # `Reasons.alone` then explains why the plan does not have the file.
+        # them (`by_bounds`) have equal lower and upper bounds of file_path, but no data file of the plan has this
+        # location. Either the bounds are truncated, and thus only the common beginning of several locations. This is
+        # certain if the delete applies to a data file of the plan (`applied`): pair it with all data files of its
+        # partition. Or the delete references one data file that the plan does not have. Then do not pair it:
+        # `Reasons.alone` explains why the plan does not have the file.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))

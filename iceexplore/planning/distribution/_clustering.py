@@ -227,7 +227,7 @@ def _refused(name: object, schema: Schema) -> str:
 
 
 def _measured(name: str, stats: pa.StructArray | None, group: Ints, *, parted: bool) -> dict[str, Any] | None:
-    """Measure one column, and return the result as a row of `Clustering.columns`.
+    """Measure how much the files' ranges of one column overlap, and return a row of `Clustering.columns`.
 
     Only files with both bounds of the column are measured. The result is None if there are none, or if values of the
     column's type cannot be compared.
@@ -241,7 +241,8 @@ def _measured(name: str, stats: pa.StructArray | None, group: Ints, *, parted: b
     group
         One number per data file: files with the same number are in the same partition.
     parted
-        Whether at least one of the table's specs is partitioned. If not, the depths within partitions are null.
+        Whether at least one of the table's specs is partitioned. If not, the columns with measures within partitions,
+        such as ``partition_max_depth``, are null.
     """
     order = None if stats is None else ranks(*(pc.struct_field(stats, side) for side in ("lower", "upper")))
     if order is None:

@@ -247,7 +247,9 @@ class TableDistribution(BarPicture):
             order = np.argsort(-np.asarray(self.table["bytes"]), kind="stable")
             shown, rest = order[: max_rows - 1], order[max_rows - 1 :]
             if self.by != "partition":
-                shown = np.sort(shown)  # only partitions are in order of bytes; other groups keep their own order
+                # Only partitions are shown by size, the largest first. Other groups, such as snapshots, have an order
+                # of their own: restore it.
+                shown = np.sort(shown)
         rows = [self._row(str(r[self.table.column_names[0]]), r) for r in self._records(shown)]
         if len(rest):
             summed = {n: sum(r[n] or 0 for r in self._records(rest)) for n in _NUMBERS}

@@ -419,7 +419,8 @@ def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicate
 def _left(plan: PlannedScan, files: LiveFiles, rest: Filter, sources: FileMetricsSources) -> Mask:
     """Return a mask, one value per file: whether the file may have a row that matches ``rest``.
 
-    The value is False if the file's own metadata, or the root's metadata of its manifest, proves that no row matches.
+    The value is False if the file's partition tuple and column metrics prove that no row matches, or if the manifest
+    list (V4: the root manifest) proves it for the manifest that lists the file.
 
     Parameters
     ----------

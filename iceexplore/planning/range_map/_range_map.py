@@ -273,8 +273,8 @@ def cells_of(found: RangeMap) -> RangeCells:
         )
     for rows, step in _COARSER:
         row = _rows(found, order, rows)
-        # Extend each range to multiples of `step`, so that more files have equal ranges and share a cell. These ranges
-        # are only drawn. To count files, `exact_cells` keeps the exact ranges.
+        # Extend each range to multiples of `step`, so that more files have equal ranges and share a cell. The extended
+        # ranges are only for drawing: files are counted with the exact ranges, which `exact_cells` keeps.
         first = found.first[order] // step * step
         last = np.minimum(-(-found.last[order] // step) * step, len(found.stops))
         made = _grouped(found, order, row, first, last)

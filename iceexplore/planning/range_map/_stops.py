@@ -1,7 +1,8 @@
 """Choose stops, which are the values of a column to which users of a range map can move an edge of the filter's range.
 
-As edges can only be moved to stops, a range map stores, for each file, only the indices of the stops at which the plan
-reads it. Code that draws the map compares these indices, so it need not know how values of each type are ordered.
+As edges can only be moved to stops, a range map needs no bounds to decide which files the plan reads. Instead, it
+stores indices of stops: for each file, to which stops a lower or an upper edge can be moved so that the plan still
+reads the file. Code that draws the map compares these indices, so it need not know how values of each type are ordered.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ __all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
 #: are fewer than twice this number of bounds, the sample contains all of them. Otherwise, it contains at least this
 #: number, but fewer than twice as many.
 _SAMPLE = 50_000
-#: A stop is a value to which a user can move an end of the filter's range. Usually, stops have equal distances, such as
-#: 0, 10, 20 and 30. But if the bounds of the files are, for example, 1, 2, 3, … 50 and 1,000,000, almost all of them
-#: are between the same two stops, so the stops do not separate the files. Then the bounds themselves become the stops,
-#: and are drawn at equal distances. This is done if the number of intervals between stops that contain a bound is less
-#: than a tenth (1 / ``_CROWDED``) of the number of stops, and also less than a tenth of the number of distinct bounds.
+#: A stop is a value to which a user can move an end of the filter's range. Usually, stops are evenly spaced, such as 0,
+#: 10, 20 and 30. But if the bounds of the files are, for example, 1, 2, 3, … 50 and 1,000,000, almost all of them are
+#: between the same two stops, so the stops do not separate the files. Then the bounds themselves become the stops, and
+#: are drawn at equal distances. This is done if few of the intervals from one stop to the next have a bound: fewer
+#: than a tenth (1 / ``_CROWDED``) of the number of stops, and also fewer than a tenth of the number of distinct bounds.
 _CROWDED = 10
 #: Maximum extension of the picture's axis, as a fraction of its length. The axis goes from the lowest to the highest
-#: stop that was chosen from the bounds of the files. If the filter contains a lower or higher value, such as 1000 in
-#: ``id < 1000``, the axis is extended towards this value, at each end by at most this fraction. A value that is still
-#: outside is drawn at the end of the axis.
+#: stop (a value to which a user can move an end of the filter's range) that was chosen from the bounds of the files. If
+#: the filter contains a lower or higher value, such as 1000 in ``id < 1000``, the axis is extended towards this value,
+#: at each end by at most this fraction. A value that is still outside is drawn at the end of the axis.
 _ROOM = 0.15
 #: Maximum length of a stop, in characters for a string column, and in bytes for a binary column. Longer bounds are cut
 #: to this length before they are used as stops.

@@ -1,4 +1,4 @@
-"""Present a plan's tasks, deletes and reads as tables."""
+"""Make the tables of a plan: its file scan tasks, the deletes that apply, and the files that planning has read."""
 
 from __future__ import annotations
 

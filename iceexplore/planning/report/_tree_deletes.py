@@ -27,7 +27,7 @@ _KINDS = {"vector": "deletion-vector", "position": "position-delete", "equality"
 #: Maximum number of edges from deletes to data files; more would clutter the picture. The node of a delete that applies
 #: to several files shows their number, even if its edges are left out.
 _MOST_EDGES = 80
-#: Up to this number of position delete files, and of equality delete files, are drawn for a data file.
+#: For each data file, at most this many position delete files, and at most this many equality delete files, are drawn.
 MOST_OF_A_FILE = 200
 _FOLDED: frozenset[Mark] = frozenset({"folded"})
 _SKIPPED: frozenset[Mark] = frozenset({"pruned"})

@@ -280,7 +280,7 @@ class _Drawing:
             kept, files = (sum(getattr(leaf, n) for leaf in root.folded) for n in ("kept_files", "files"))
             lines = [f"{kept:,} of {amount(files, 'file')} read"]
             if kept < files:
-                lines.append("see .skipped for the reasons")
+                lines.append("the plan's .skipped shows why the others are skipped")
             self.more(root.node.id, 2, f"{amount(len(root.folded), 'more manifest')} read", *lines)
         for cut in root.cuts:
             self.cut(root.node.id, 2, "data-manifest", cut)

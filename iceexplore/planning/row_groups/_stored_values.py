@@ -31,7 +31,8 @@ BoundReader: TypeAlias = Callable[[Any, bool], Any]
 _DAY_US = 86_400_000_000
 _PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
 _TIMESTAMPS = {"timestamp": 10**6, "timestamptz": 10**6, "timestamp_ns": 10**9, "timestamptz_ns": 10**9}
-#: Logical types of byte arrays that are read as strings; "None" means that the column has no logical type.
+#: The logical types that a byte array of Parquet may have if the Iceberg column is a string; "None" means that it has
+#: no logical type. With any other logical type, its bounds are not used.
 _TEXT = frozenset(("String", "Enum", "JSON", "None"))
 
 

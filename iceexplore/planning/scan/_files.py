@@ -66,7 +66,7 @@ class LeafScan:
 
 @dataclass(frozen=True)
 class Picked:
-    """The data files that a plan reads, of one manifest or of those that a V4 root lists itself.
+    """The data files that a plan reads, out of those that one manifest lists or that a V4 root manifest itself lists.
 
     Attributes
     ----------

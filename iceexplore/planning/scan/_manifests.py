@@ -132,12 +132,12 @@ def scan_root(
     added_by: frozenset[int] | None = None,
     seen: set[str] | None = None,
 ) -> RootScan:
-    """Decide which data manifests of a root a plan has to read, without reading these manifests.
+    """Decide which of the data manifests that a root lists a plan has to read, without reading these manifests.
 
     Parameters
     ----------
     state, snapshot, root
-        The planned state of the table, the snapshot of the root, and the root.
+        The planned state of the table, a snapshot, and this snapshot's root: its manifest list (V4: root manifest).
     wanted
         The filter.
     added_by
