@@ -32,6 +32,7 @@ from iceexplore.expressions._model import (
     value_text,
 )
 from iceexplore.expressions._parser import parse_filter
+from iceexplore.expressions._temporal_literals import read_date, read_time, read_timestamp
 from iceexplore.expressions._to_json import expression_to_json
 
 __all__ = [
@@ -73,5 +74,8 @@ __all__ = [
     "negated",
     "parse_filter",
     "predicates",
+    "read_date",
+    "read_time",
+    "read_timestamp",
     "value_text",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 from uuid import UUID
@@ -16,6 +16,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray, AnyColumn, AnyScalar, PlainValue
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, nearest
+from iceexplore.expressions import read_date, read_time, read_timestamp
 from iceexplore.metadata import (
     NestedField,
     PartitionField,
@@ -183,9 +184,9 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
 def _plain(base: str, value: PlainValue) -> PlainValue:
     """Convert a value to the Python type that `encode_value` expects for an Iceberg type.
 
-    Numpy scalars, and texts of dates, times, timestamps and UUIDs, are converted: for ``date``, ``"2024-05-17"``
-    becomes ``date(2024, 5, 17)``. For ``decimal``, texts and numbers become ``Decimal``. Other values are returned
-    unchanged.
+    Scalars of numpy and pandas, and texts of dates, times, timestamps and UUIDs, are converted. Dates, times and
+    timestamps as text become the number that Iceberg stores: for ``date``, ``"2024-05-17"`` becomes 19860. For
+    ``decimal``, texts and numbers become ``Decimal``. Other values are returned unchanged.
 
     Parameters
     ----------
@@ -197,14 +198,14 @@ def _plain(base: str, value: PlainValue) -> PlainValue:
     TypeError
         The value has a wrong Python type, such as a text for ``int``. (Not all wrong types are detected here.)
     ValueError, decimal.InvalidOperation
-        A text cannot be parsed, or a numpy time does not fit the type (see `_plain_time`).
+        A text cannot be parsed, or a time is more precise than the type, or NaT.
     """
+    if isinstance(value, datetime) and hasattr(value, "to_datetime64"):  # pandas' Timestamp, which may have nanoseconds
+        value = value.to_datetime64()
     if isinstance(value, np.datetime64):
         return _plain_time(base, value)
     if hasattr(value, "item") and not isinstance(value, (bytes, str)):
-        # Convert a numpy scalar to a Python value, unless the Iceberg type has nanoseconds: Python's datetime has only
-        # microseconds.
-        value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value
+        value = value.item()  # a numpy scalar
     match base:
         case "boolean" if not isinstance(value, bool):
             raise TypeError(f"{value!r} is not a boolean")
@@ -217,12 +218,20 @@ def _plain(base: str, value: PlainValue) -> PlainValue:
         case "uuid" if isinstance(value, str):
             return UUID(value)
         case "date" if isinstance(value, str):
-            return date.fromisoformat(value)
+            return read_date(value)
         case "time" if isinstance(value, str):
-            return time.fromisoformat(value)
-        case "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns" if isinstance(value, str):
-            return datetime.fromisoformat(value)
+            return _micros(base, value, read_time(value))
+        case "timestamp" | "timestamptz" if isinstance(value, str):
+            return _micros(base, value, read_timestamp(value)[0])
+        case "timestamp_ns" | "timestamptz_ns" if isinstance(value, str):
+            return read_timestamp(value)[0]
     return value
+
+
+def _micros(base: str, text: str, nanos: int) -> int:
+    if nanos % 1000:
+        raise ValueError(f"{text!r} is more precise than the type {base}")
+    return nanos // 1000
 
 
 #: For each Iceberg type of dates or timestamps, the unit of the stored numbers, as NumPy abbreviates it.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from iceexplore.arrow import build
@@ -28,8 +29,26 @@ def test_numpy_times(kind: str, value: np.datetime64, expected: object) -> None:
     assert build.to_pylist(typed_values(PrimitiveType(kind), [value, None], "x")) == [expected, None]
 
 
-def test_nanoseconds_stay() -> None:
-    [found] = typed_values(PrimitiveType("timestamp_ns"), [np.datetime64(_NANOS)], "x")
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("date", "2024-05-17", date(2024, 5, 17)),
+        ("time", "01:02:03.5", time(1, 2, 3, 500_000)),
+        ("timestamp", "2024-05-17T01:02", datetime(2024, 5, 17, 1, 2)),
+        ("timestamp", "2024-05-17 01:02:03.123456000", datetime(2024, 5, 17, 1, 2, 3, 123456)),
+        ("timestamptz", "2024-05-17T01:02:03+02:00", datetime(2024, 5, 16, 23, 2, 3, tzinfo=UTC)),
+        ("timestamp", pd.Timestamp("2024-05-17"), datetime(2024, 5, 17)),
+        ("timestamptz", pd.Timestamp("2024-05-17T02:00+02:00"), datetime(2024, 5, 17, tzinfo=UTC)),
+        ("date", pd.Timestamp("2024-05-17"), date(2024, 5, 17)),
+    ],
+)
+def test_times_as_text_and_of_pandas(kind: str, value: object, expected: object) -> None:
+    assert build.to_pylist(typed_values(PrimitiveType(kind), [value, None], "x")) == [expected, None]
+
+
+@pytest.mark.parametrize("value", [np.datetime64(_NANOS), pd.Timestamp(_NANOS), _NANOS, f"{_NANOS}Z"])
+def test_nanoseconds_stay(value: object) -> None:
+    [found] = typed_values(PrimitiveType("timestamp_ns"), [value], "x")
     assert found.value == np.datetime64(_NANOS).astype(np.int64)
 
 
@@ -42,8 +61,14 @@ def test_nanoseconds_stay() -> None:
         ("time", np.datetime64("2024-05-17T01:02:03"), "not a valid time"),
         ("timestamp", np.datetime64("NaT"), "x: NaT is not a point in time: give None for null"),
         ("timestamp_ns", np.datetime64("NaT"), "NaT"),
+        ("timestamp", pd.Timestamp(_NANOS), "more precise than the type timestamp"),
+        ("timestamp", pd.NaT, "x: NaT is not a point in time"),
+        ("timestamp", _NANOS, "more precise than the type timestamp"),
+        ("time", "01:02:03.1234567", "more precise than the type time"),
+        ("date", "2024-02-30", "2024-02-30"),
+        ("timestamp", "yesterday", "'yesterday' is not a timestamp like"),
     ],
 )
-def test_numpy_times_that_do_not_fit(kind: str, value: np.datetime64, message: str) -> None:
+def test_times_that_do_not_fit(kind: str, value: object, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         typed_values(PrimitiveType(kind), [value], "x")
