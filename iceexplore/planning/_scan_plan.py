@@ -321,7 +321,7 @@ class ScanPlan(PlannedScan):
         spans the whole range. The result has the average and the maximum depth of the files for each column (see
         `Clustering`).
 
-        This reads all data manifests for the bounds of the columns, but no data file.
+        This reads the data manifests that the plan reads, for the bounds of the columns, but no data file.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ class ScanPlan(PlannedScan):
         Raises
         ------
         OptionError
-            A name is unknown, or belongs to a column that does not have a single value per row.
+            A name is unknown, or is that of a struct, list or map, or of a column inside a list or map.
         """
         from iceexplore.planning.distribution._clustering import clustering_of
 

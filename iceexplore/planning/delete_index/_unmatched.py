@@ -181,7 +181,8 @@ class Reasons:
         """Explain why a delete that may apply to any data file in its partition applies to none of them.
 
         Either the plan has no data file in the delete's partition, or all data files there have sequence numbers that
-        are too high for the delete to apply. A global equality delete is compared with all data files of the plan.
+        are too high for the delete to apply. For a global equality delete, which applies in every partition, all data
+        files of the plan are checked instead.
         """
         m = self.matching
         if m.is_global[delete]:
@@ -239,8 +240,9 @@ def unmatched_deletes(
     for a delete and a data file explains why the delete does not apply to this file, although its partition and
     sequence number allow it.
 
-    This reads all manifests that may hold deletes. If a delete that applies to none of the data files references one
-    data file, this also reads all live data manifests, to find out whether the referenced file is live.
+    This reads all manifests that may hold deletes. Some deletes reference a single data file. If any of these applies
+    to no data file of the plan, this also reads all live data manifests, to find out whether the referenced file is
+    live.
 
     Parameters
     ----------
@@ -257,10 +259,11 @@ def unmatched_deletes(
     Returns
     -------
     pyarrow.Table
-        The columns are those of `UNMATCHED_SCHEMA`. If ``data_file`` is null, the row is for a single delete: it
+        The columns are those of `UNMATCHED_SCHEMA`. In a row for a single delete, ``data_file`` is null: the delete
         applies to no data file because of the filter, the location that it references, its partition or its sequence
-        number. Otherwise the row is for a delete and a data file: the delete's bounds or null counts exclude the file,
-        or the file's deletion vector replaces the delete.
+        number. In a row for a delete and a data file, column metrics prove that the delete removes no row of the file,
+        or the file's deletion vector replaces the delete. In the row with the code ``more``, only ``code`` and
+        ``reason`` have a value.
     """
     found = live_deletes(state)
     matching = DeleteIndex(state, files, found, where)
@@ -288,8 +291,8 @@ def _row(m: DeleteIndex, delete: int, file: int | None, code: str, reason: str) 
     Parameters
     ----------
     delete, file
-        Row numbers in the delete index ``m``, of the delete and of the data file. ``file`` is None if the row is for
-        the delete alone, because it applies to no data file.
+        The delete's row number in ``m.found``, and the data file's row number in ``m.files``. ``file`` is None if the
+        row explains why the delete applies to no data file at all.
     code, reason
         Why the delete does not apply: one of the codes of `UNMATCHED_SCHEMA`, and a text.
     """

@@ -1,1 +1,1 @@
-"""Group data files by partition, size, age, snapshot or spec; measure how many have overlapping bounds of a column."""
+"""Group data files by partition, size, age, snapshot or spec; measure how many overlap in their ranges of a column."""

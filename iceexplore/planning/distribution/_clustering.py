@@ -1,4 +1,4 @@
-"""Measure clustering: how many data files have overlapping ranges of a column, in all files and within partitions."""
+"""Measure clustering: how many data files overlap in their ranges of a column, overall and within partitions."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Clustering:
     """Measures of how well the data files are clustered by each column, computed from the bounds in column metrics.
 
     The range of a file goes from its lower to its upper bound of the column. The depth at a value is the number of
-    files whose range contains the value: a query for this value reads this number of files. The depth of a file is the
-    largest depth at any value in its range (as in Snowflake's ``average_depth``). It is 1 if no other range overlaps
-    the file's range, as when the table is sorted by the column. It is the number of files if all of them have the same
-    range. Bounds of long texts are truncated, so ranges may overlap although the values do not.
+    files whose range contains the value: a query for this value cannot skip these files by their bounds. The depth of a
+    file is the largest depth at any value in its range (as in Snowflake's ``average_depth``). It is 1 if no other range
+    overlaps the file's range, as when the table is sorted by the column. It equals the number of files if all files
+    have the same range. Bounds of long strings are truncated, so ranges may overlap although the values do not.
 
     Attributes
     ----------
@@ -53,8 +53,9 @@ class Clustering:
         files with both bounds, and ``constant`` the number of files whose two bounds are equal. ``average_depth`` and
         ``max_depth`` are the average and the maximum of the files' depths. ``average_overlaps`` is the average number
         of other files whose ranges overlap a file's range. ``partition_average_depth`` and ``partition_max_depth`` are
-        the average and the maximum of depths that count only files of the same partition: sorting within partitions can
-        reduce these. They are null if the table has no partitioned spec.
+        the average and the maximum of depths that count only files of the same partition. High numbers in these two
+        columns show that sorting within partitions would help. The two columns are null if no spec of the table is
+        partitioned.
     notes
         Sentences about columns that were not measured. If the caller or the table's sort order chose the columns, a
         sentence names the chosen columns without comparable bounds. Otherwise only the first 20 columns with bounds are
@@ -91,7 +92,7 @@ class Clustering:
 
     @property
     def _whole(self) -> bool:
-        """Return whether `columns` has no depths within partitions: all are null, as in an unpartitioned table."""
+        """Return whether the depths within partitions are null in all rows, as for an unpartitioned table."""
         return self.columns["partition_max_depth"].null_count == len(self.columns)
 
     def _card(self) -> Card:
@@ -132,7 +133,7 @@ def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Cl
     Raises
     ------
     OptionError
-        A name is unknown, or belongs to a column that does not have a single value per row.
+        A name is unknown, or is that of a struct, list or map, or of a column inside a list or map.
     """
     metadata, schema = plan.state.metadata, plan.state.schema
     wanted, sure = _wanted(metadata, schema, columns)
@@ -170,21 +171,20 @@ def _wanted(metadata: TableMetadata, schema: Schema, columns: Iterable[str] | No
     Parameters
     ----------
     columns
-        The names that the caller chose. If None, the columns of the table's sort order are measured or, if it has none,
-        all columns that have a single value per row.
+        The names that the caller chose. If None, the columns of the table's sort order are returned or, if it has none,
+        all columns that `_columns` returns.
 
     Returns
     -------
     names
         The columns' full names by field id.
     chosen
-        True if the caller or the sort order chose the columns; False if these are all columns with a single value per
-        row.
+        True if the caller or the sort order chose the columns; False if all columns are returned because neither did.
 
     Raises
     ------
     OptionError
-        A name is unknown, or belongs to a column that does not have a single value per row.
+        A name is unknown, or is that of a struct, list or map, or of a column inside a list or map.
     """
     known = {name: f.field_id for name, f in _columns(schema)}
     if columns is not None:

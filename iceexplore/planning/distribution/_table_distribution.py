@@ -41,9 +41,9 @@ def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray
     """Return the number of rows that deletes remove from each data file, and whether any delete applies to it.
 
     The number counts rows that deletion vectors and position deletes remove, not those that equality deletes remove.
-    The rows of a position delete file that applies to several data files are divided evenly among them, because the
-    actual numbers are in its rows, which are not read. A row that two position delete files delete counts twice. The
-    number is never above the record count of the data file.
+    If a position delete file applies to several data files, its record count is divided evenly among them. This is an
+    estimate: only the delete file's rows, which are not read, show how many belong to each data file. A row that two
+    position delete files delete counts twice. The number is never above the record count of the data file.
     """
     matched = tasks.matched
     removes = counted(matched.deletes, "record_count")
@@ -127,8 +127,8 @@ class Reached:
         Parameters
         ----------
         lists
-            ``lists.values`` contains row numbers of deletes. Those that apply to data file ``i`` are the range
-            ``lists.values[start : start + size]``, with ``start = lists.start[i]`` and ``size = lists.size[i]``.
+            ``lists.values`` contains row numbers of deletes. The range ``lists.values[start : start + size]``, with
+            ``start = lists.start[i]`` and ``size = lists.size[i]``, has the deletes that apply to data file ``i``.
             Several files can have the same range, or ranges that overlap.
 
         Notes
@@ -238,7 +238,8 @@ class TableDistribution(BarPicture):
     def chart(self, max_rows: int = _SHOWN) -> BarChart:
         """Return a chart of the groups, one row each.
 
-        If there are more than ``max_rows``, show those with the most bytes, and sum up all others in the last row.
+        If there are more than ``max_rows`` groups, show the ``max_rows - 1`` groups with the most bytes, and sum up all
+        other groups in the last row.
         """
         count = self.table.num_rows
         shown = np.arange(count)

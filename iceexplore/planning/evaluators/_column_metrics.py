@@ -4,11 +4,11 @@ The metrics come from three sources: column metrics of files (spec, "Data File F
 partition tuples, and the partition summaries of a manifest list (spec, "Manifest Lists", ``field_summary``). A missing
 metric means unknown and proves nothing. A bound need not be a value that occurs in the column (V4's ``tight_bounds``
 marks bounds that do occur). So a bound is not taken for a value of the column unless the lower and upper bounds are
-equal: then every value equals them.
+equal: then every value except null and NaN equals them.
 
-If the lower bound is above the upper one, both are ignored. This also happens in healthy tables: Java's
+If the lower bound is above the upper one, both are ignored. Such bounds occur even in healthy tables: Java's
 ``UUID.compareTo`` compares both halves as signed numbers, so Iceberg 1.11 orders UUIDs that begin with 8 to f below
-those that begin with 0 to 7.
+UUIDs that begin with 0 to 7.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ class ColumnMetrics:
         stats
             Struct array with the fields ``lower``, ``upper``, ``value_count``, ``null_count`` and ``nan_count``.
         records
-            int64 array of the files' record counts; None if unknown. If a record count is negative (files imported by
-            old versions), the file's metrics are not used. A positive record count replaces a missing value count.
+            int64 array of the files' record counts; None if unknown. If a record count is negative, the file's metrics
+            are not used: old Iceberg versions wrote -1 for imported Avro files. A positive record count replaces a
+            missing value count.
         nested
             Whether the column is inside a struct. For rows where the struct itself is null, ORC writers count neither a
             value nor a null. So a null count of 0 proves that no row is null only if the file's value count equals its
@@ -192,7 +193,7 @@ class ColumnMetrics:
         return cls(lower, upper, no_null, nothing & null & no_nan, no_nan, nothing & nan & no_null, nothing)
 
     def take(self, rows: npt.ArrayLike) -> ColumnMetrics:
-        """Return the metrics of the files or manifests with these indices, in this order.
+        """Return the metrics of the files or manifests with the indices ``rows``, in the order of ``rows``.
 
         An index of -1 gives a row whose metrics are all unknown.
         """

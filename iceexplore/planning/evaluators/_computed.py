@@ -101,9 +101,9 @@ def _compared(op: str, left: AnyArray, right: AnyArray, one: Type, other: Type) 
 def _aligned(left: AnyArray, right: AnyArray, one: Type, other: Type) -> tuple[AnyArray, AnyArray]:
     """Convert two arrays to a common type, in which Arrow can compare their values.
 
-    ``one`` and ``other`` are the Iceberg types of ``left`` and ``right``; one of them can be promoted to the other. Two
-    different types of dates or timestamps become nanoseconds since 1970, and float becomes double. For all other types,
-    see `comparable`: int and long, for example, become int64.
+    ``one`` and ``other`` are the Iceberg types of ``left`` and ``right``; one of them can be promoted to the other.
+    Float becomes double. If the two types differ and are types of dates or timestamps, both become nanoseconds since
+    1970. For all other types, see `comparable`: int and long, for example, become int64.
     """
     bases = {type_base(one), type_base(other)}
     if len(bases) > 1 and (bases <= _LOCAL_TIMES or bases <= _INSTANTS):

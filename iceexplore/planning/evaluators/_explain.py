@@ -43,7 +43,7 @@ _NAMED = 5
 
 
 def term_text(p: Predicate) -> str:
-    """Return a predicate as text: as the user wrote it if that is known, otherwise as in ``id in 1, 2``."""
+    """Return a predicate as text: the text that the user wrote if known, otherwise one such as ``id in 1, 2``."""
     return p.text or _question(p, p.name or f"column {p.field_id}", "identity", p.type)
 
 
@@ -63,7 +63,7 @@ def metrics_as_text(
     rows
         The files or manifests, as row numbers of ``source.evidence``.
     thing
-        The word that explanations use for them: ``file`` or ``manifest``.
+        The word that explanations use for a file or manifest: ``file`` or ``manifest``.
 
     Returns
     -------
@@ -412,7 +412,7 @@ class _Explanation:
         cases
             Indices in `reasons`; -1 for a file or manifest that is not pruned.
         rows
-            For each item of ``cases``, the row number of the file or manifest that it belongs to. If it is None,
+            The row number of the file or manifest to which each item of ``cases`` belongs. If ``rows`` is None,
             ``cases[i]`` belongs to the file or manifest ``i``.
         """
         parts, order = [], []

@@ -76,10 +76,9 @@ class MetricsSource:
     type: Type | None
 
     def may(self) -> Mask:
-        """Return a mask with one value per file or manifest.
+        """Return a mask of the files or manifests: False where the metrics prove that no row satisfies the predicate.
 
-        It is False where the metrics prove that no row of the file or manifest satisfies the predicate P (see
-        `MetricsSource`).
+        The predicate is the one that the description of `MetricsSource` calls P.
         """
         if self.inclusive is None:
             return np.ones(len(self.evidence), np.bool_)
@@ -87,10 +86,9 @@ class MetricsSource:
         return found if self.where is None else found | ~self.where
 
     def must(self) -> Mask:
-        """Return a mask with one value per file or manifest.
+        """Return a mask of the files or manifests: True where the metrics prove that every row satisfies the predicate.
 
-        It is True where the metrics prove that every row of the file or manifest satisfies the predicate P (see
-        `MetricsSource`).
+        The predicate is the one that the description of `MetricsSource` calls P.
         """
         if self.strict is None:
             return np.zeros(len(self.evidence), np.bool_)
@@ -223,8 +221,9 @@ def ordered_argument(value: ValueExpression) -> Predicate | None:
 def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
     """Convert the metrics of a column to metrics of a transform of this column, such as ``day(ts)``.
 
-    The transform must preserve order, so that the transformed bounds are bounds of the transformed values. Null counts
-    remain the same, as the transform is null exactly where the column is null.
+    The transform must preserve order, so that the transformed bounds are bounds of the transformed values. Both bounds
+    become null where ``truncate`` may have overflowed, as it does for the lowest integers. Null counts remain the same,
+    as the transform is null exactly where the column is null.
 
     Parameters
     ----------
@@ -298,7 +297,7 @@ def trusted_rows(
 
 
 def top_level_ids(metadata: TableMetadata) -> frozenset[int]:
-    """Return the field ids of the columns that are not inside a struct."""
+    """Return the field ids of the top-level columns of all the table's schemas."""
     return frozenset(f.field_id for s in metadata.schemas for f in s.fields)
 
 
@@ -325,14 +324,17 @@ def _schemas_removed(metadata: TableMetadata) -> bool:
 
 
 class FileMetricsSources:
-    """The metrics of a batch of files; call this object with a predicate to get those that may prove it true or false.
+    """Partition values and column metrics of a batch of files, for evaluating predicates.
+
+    Call this object with a predicate: it returns the metrics that may prove the predicate true or false for all rows of
+    a file.
 
     Parameters
     ----------
     batch
         Data files with their partition tuples, and with the metrics of the columns that predicates will use.
     statistics
-        Whether to use column metrics besides partition tuples.
+        Whether to use column metrics in addition to partition tuples.
     """
 
     def __init__(self, batch: EntryBatch, metadata: TableMetadata, *, statistics: bool = True) -> None:
@@ -360,7 +362,7 @@ class FileMetricsSources:
         """Return the partition values that may prove a comparison of a computed value true or false.
 
         For ``day(ts) > date '2024-05-17'``, these are the values of each partition field with the source ``ts`` and the
-        transform ``day``. If several partition specs have such a field, each field is a separate `MetricsSource`.
+        transform ``day``. If several partition specs have such a field, the result has one `MetricsSource` per spec.
         """
         out = []
         for spec, mine in self._specs:

@@ -1,4 +1,4 @@
-"""Filters on rows: an expression over columns, values of some partition fields, or both; evaluated on file metadata."""
+"""Filters on rows, evaluated on file metadata: a condition on columns, required partition values, or both."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ _TERMS_AT_ONCE = 20
 def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tuple[Int32s, tuple[Expression, ...]]:
     """Return the residual of a filter for each data file: the condition that remains to be tested on the file's rows.
 
-    As in Iceberg's residual evaluator, only the file's partition tuple is used, not its column metrics. A term that the
-    tuple proves true of every row (strict projection) becomes `ALWAYS`, and one that it proves false of every row
-    (inclusive projection) becomes `NEVER`. The filter is then simplified. For example, if a table is partitioned by
-    ``region``, the residual of ``region = 'eu' and id > 5`` is ``id > 5`` for a file of the partition ``eu``.
-    Comparisons of computed values, such as ``day(ts) = date '2024-05-17'``, are not replaced.
+    As in Iceberg's residual evaluator, only the file's partition tuple is used, not its column metrics. A predicate in
+    the filter becomes `ALWAYS` if the tuple proves it true of every row (strict projection), and `NEVER` if the tuple
+    proves it false of every row (inclusive projection). The filter is then simplified. For example, if a table is
+    partitioned by ``region``, the residual of ``region = 'eu' and id > 5`` is ``id > 5`` for a file of the partition
+    ``eu``. Comparisons of computed values, such as ``day(ts) = date '2024-05-17'``, are not replaced.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _left(expression: Expression, decided: Mapping[Any, int]) -> Expression:
 
 @dataclass(frozen=True)
 class Filter:
-    """A condition on rows: an expression over columns, values of some partition fields, or both.
+    """A filter on rows: a condition on columns, required partition values, or both.
 
     Attributes
     ----------
@@ -190,9 +190,9 @@ class Filter:
 
         Notes
         -----
-        For a file with a negative record count (imported by old versions), only the tuple is used. Unlike in Java, a
-        record count of 0 prunes nothing: writers hardly ever add a file without rows, and a wrong count would hide the
-        rows of the file.
+        If a file has a negative record count, only its partition tuple is used: old Iceberg versions wrote -1 for
+        imported Avro files. Unlike in Java, a record count of 0 prunes nothing: writers hardly ever add a file without
+        rows, and a wrong count would hide the rows of the file.
         """
         n = len(batch)
         sources = FileMetricsSources(batch, metadata)
