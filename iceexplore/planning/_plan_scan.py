@@ -293,8 +293,8 @@ def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.ND
         The root rows of the data manifests.
     """
     rows = scan.delete_rows(state, wanted, read)
-    # In the V4 draft, a deletion vector is stored on the entry of its data file. So data manifests contain deletes,
-    # too: add their rows.
+    # In the V4 draft, a deletion vector is stored on the entry of its data file, so data manifests contain deletes,
+    # too. So also return the row numbers of the data manifests.
     return [*rows, *read.tolist()] if scan.root.dialect.deletion_vectors_on_entries else rows
 
 

@@ -134,7 +134,8 @@ _CLUSTERING = build.schema(
 )  # fmt: skip
 
 
-#: The columns of manifest entries that `advise` uses. To save memory, `_counted_only` replaces all others by nulls.
+#: The columns of manifest entries that `advise` uses. To save memory, `_counted_only` replaces all other columns by
+#: nulls.
 _COUNTED = frozenset({"partition_spec_id", "record_count", "file_size_in_bytes"})
 
 

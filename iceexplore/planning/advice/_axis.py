@@ -27,12 +27,12 @@ _BITS = 50
 #: that values contain. For example, if ``0`` and ``4`` are the only digits in bounds, values are assumed to contain
 #: ``1``, ``2`` and ``3`` as well. In each class, the gaps between the characters in bounds are filled in this way.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-#: Maximum number of bytes of each bound that are examined, after the prefix that all bounds share. More bytes would
-#: have no effect on the number that represents the bound: it has at most `_BITS` bits, and each byte takes at least one
-#: of them.
+#: To find out which bytes occur in a column, at most this many bytes of each bound are examined, after the prefix that
+#: all bounds share. Later bytes never contribute to the number that represents a bound: it has at most `_BITS` bits,
+#: and each byte takes at least one of them.
 _LOOKED_AT = 64
-#: Bounds with fewer characters are taken as complete, because writers hardly ever truncate to so few (the default of
-#: ``write.metadata.metrics.default`` is 16).
+#: If all bounds have fewer characters than this, they are taken as complete, because writers hardly ever truncate to so
+#: few (the default of ``write.metadata.metrics.default`` is 16).
 _SHORTEST_CUT = 4
 
 
@@ -138,8 +138,8 @@ class Axis:
         # may occur in the values, and 0 for each other byte. The digit of a byte is 1 plus the number of lower bytes
         # that may occur (`ranks` does not have the 1 yet; the last line adds it). For example, if only ``a``, ``b`` and
         # ``d`` may occur, their digits are 1, 2 and 3. A byte that cannot occur, such as ``c``, has the digit of the
-        # next higher byte that may occur (3); if there is none, it has the highest digit of those bytes plus one (4).
-        # All digits after the end of a value are 0.
+        # next higher byte that may occur (3). A byte above all bytes that may occur, such as ``e``, has the highest of
+        # their digits plus one (4). All digits after the end of a value are 0.
         ranks = np.cumsum(there) - there
         base = int(there.sum()) + 2
         digits = max(1, int(_BITS / np.log2(base)))

@@ -17,10 +17,12 @@ from iceexplore.planning.model._tasks import FileTasks
 
 __all__ = ["deletes", "scattered_manifests", "small_files"]
 
-#: ``rewrite_data_files`` ignores a group with fewer small files than this (Java: ``MIN_INPUT_FILES_DEFAULT``).
+#: A partition with fewer small files than this is not worth rewriting: ``rewrite_data_files`` usually skips such a file
+#: group, too (Java: ``MIN_INPUT_FILES_DEFAULT``).
 _MIN_INPUT_FILES = 5
-#: If at least this share of rows is deleted, rewriting data pays off more than rewriting deletes (Java:
-#: ``DELETE_RATIO_THRESHOLD_DEFAULT``).
+#: If deletes remove at least this share of the rows in the files that have deletes, rewriting the data files pays off
+#: more than rewriting the deletes. Java applies the same threshold to each data file
+#: (``DELETE_RATIO_THRESHOLD_DEFAULT``).
 _DELETED = 0.3
 
 

@@ -44,9 +44,9 @@ class Units:
 
 def number_units(width: float) -> Units:
     """Divide the number line into units of equal ``width``. Unit 0 begins at 0, unit 1 at ``width``, and so on."""
-    # Units are intervals of this width. A width such as 0.01, for decimals, is not exact as a float, so for the lowest
-    # value x of a unit, x / width may be slightly below a whole number. Without the added 1e-9, x would then be in the
-    # unit before its own.
+    # A width such as 0.01, for decimals, is not exact as a float. So if x is the lowest value of an interval (unit),
+    # x / width may be slightly below a whole number, and rounding it down would put x into the interval before its own.
+    # The added 1e-9 prevents this.
     return Units(lambda x: np.floor(x / width + 1e-9), lambda k: k * width)
 
 
@@ -114,7 +114,7 @@ _MAX_BUCKETS = 512
 #: A partition field is suggested only if the average data file keeps at least this share of its present size. Smaller
 #: files would cost more to open than pruning saves.
 _SMALLEST = 0.5
-#: Up to this number of distinct values, a column may be partitioned by value (identity).
+#: ``identity`` is suggested only for a column with at most this many distinct values.
 _SINGLE_VALUES = 200
 #: The number of distinct values is sometimes only estimated. An estimate is usually too low, because rare values are
 #: missed, so it is multiplied by this factor. ``identity`` is suggested only if the data files would still be large

@@ -14,7 +14,8 @@ from iceexplore.planning.advice._axis import Axis
 __all__ = ["Span", "Wanted", "by_column", "wanted_of"]
 
 _INFINITY = math.inf
-#: Maximum number of intervals in `Wanted.spans`. If a filter has more, neighbours with the smallest gaps are merged.
+#: Maximum number of intervals in `Wanted.spans`. If a filter has more, the intervals with the smallest gaps between
+#: them are merged.
 _MOST = 64
 
 #: Closed intervals as pairs of the lowest and the highest number, in ascending order, without overlaps.

@@ -26,15 +26,15 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 
 Mask = npt.NDArray[np.bool_]
 
-#: Minimum number of files with bounds in a partition (group). In a partition with fewer, `Shares._samples` does not
-#: take files as random samples of all values in the partition.
+#: `Shares._samples` examines only groups of files (by default, partitions) in which at least this many files have
+#: bounds. With fewer files, it could not judge whether each is a random sample of the group's values.
 _SAMPLES = 8
-#: Maximum number of partitions (groups) that `Shares._samples` examines: those with the most files. In all other
-#: partitions, the values in a file are assumed to be spread evenly between its bounds.
+#: `Shares._samples` examines at most this many groups of files (by default, partitions): those with the most files. In
+#: all other groups, the values in a file are assumed to be spread evenly between its bounds.
 _MOST_GROUPS = 200
-#: Minimum share of a partition's files that must have the central value between their bounds, so that `Shares._samples`
-#: may take each file as a random sample of all values in the partition (group). The central value is the mean of two
-#: numbers: the median of the files' lower bounds and the median of their upper bounds.
+#: `Shares._samples` takes each file of a group as a random sample of all values in the group only if at least this
+#: share of the files has the central value between their bounds. The central value is the mean of two numbers: the
+#: median of the files' lower bounds and the median of their upper bounds.
 _COVERING = 0.9
 
 
@@ -225,8 +225,8 @@ class Shares:
             before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
             until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
         # `width` is 0 only if the two bounds of a file are equal, so the file has only one value. This value is below
-        # the span, in it, or above it. So `before` and `until`, the shares of the file's values that are below the span
-        # and that are not above it, are each 0 or 1.
+        # the span, in it, or above it. So `before`, the share of the file's values below the span, is 0 or 1. The same
+        # applies to `until`, the share of values that are not above the span.
         point = width == 0
         before = np.where(point, (low < span.low).astype(np.float64), before)
         until = np.where(point, (low <= span.high).astype(np.float64), until)
@@ -337,11 +337,11 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     for span in wanted.spans:
         before, until = shares.around(span)
         if distinct:
-            # `before` and `until` are shares of the rows that are not null: those with values below the span, and those
-            # with values not above it. Assume that each distinct value has the share 1 / distinct, and that the span
-            # contains at least one. Then `until` is at least `before` + 1 / distinct. No row is in two spans, so
-            # `before` is at least `passed`, which is `until` of the previous span. But to leave room for one value,
-            # `before` is at most 1 - 1 / distinct.
+            # `before` is the share of the rows with values below the span, and `until` is the share of the rows with
+            # values not above it; rows with nulls are not counted. Assume that each distinct value has the share
+            # 1 / distinct, and that the span contains at least one. Then `until` is at least `before` + 1 / distinct.
+            # No row is in two spans, so `before` is at least `passed`, which is `until` of the previous span. But to
+            # leave room for one value, `before` is at most 1 - 1 / distinct.
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until

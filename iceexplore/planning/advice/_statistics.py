@@ -50,7 +50,8 @@ def missing_bounds(
             pc.struct_field(stats, n) for n in ("lower", "upper", "value_count", "null_count", "nan_count")
         )
         known = _mask(pc.and_(pc.is_valid(lower), pc.is_valid(upper)))
-        # A column with nothing but nulls and NaN has no bounds, however the file is written.
+        # A file in which all values of the column are null or NaN has no bounds, whatever the table's metrics
+        # properties are. So its bounds do not count as missing.
         empty = _mask(pc.equal(values, pc.add(nulls, pc.fill_null(nans, 0))))
     missing = left & ~known & ~empty
     hit = missing & kept
@@ -128,8 +129,8 @@ def cut_bounds(
             head = literal[:longest]
             # If the literal is the highest value of a file, the writer truncates it to `head`, and increments the last
             # character to make the upper bound: ``abcd`` becomes ``abce``. So compare upper bounds with the incremented
-            # `head`. Exception: after the character U+D7FF come surrogates, which no text can contain. If `head` ends
-            # with it, compare with `head` itself.
+            # `head`. Two characters cannot be incremented: U+10FFFF is the last one, and U+D7FF is followed by
+            # surrogates, which no text can contain. If `head` ends with one of them, compare with `head` itself.
             following = head[:-1] + chr(min(ord(head[-1]) + 1, 0x10FFFF)) if ord(head[-1]) != 0xD7FF else head
             hit |= _mask(pc.or_kleene(pc.equal(lower, head), pc.equal(upper, following)))
     hit &= kept

@@ -18,9 +18,9 @@ from iceexplore.planning.evaluators._file_evaluator import always_required
 
 __all__ = ["END", "Intervals", "cut_off", "equality_intervals", "reaching", "trusted"]
 
-#: A number above every rank. The ends of an interval (`Intervals`) are not bounds, but the ranks of bounds: their
-#: positions if all bounds are sorted. If the bounds of a file or a delete are unknown, its interval goes from 0 to this
-#: number.
+#: The ends of an interval (`Intervals`) are not bounds, but the ranks of bounds: their positions if all bounds are
+#: sorted. This number is above every rank. If the bounds of a file or a delete are unknown, its interval goes from 0 to
+#: this number.
 END = 1 << 31
 #: The length to which writers truncate strings by default (``write.metadata.metrics.default``).
 _USUAL_CUT = 16
@@ -95,9 +95,9 @@ class Intervals:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
-        # A file with only nulls and NaN has an empty interval, which overlaps no other. But some deletes may match its
-        # nulls or NaN. For these deletes, `wide` is True, so their interval becomes 0 to `END`. Replace the file's
-        # empty interval by 0 to 0, which overlaps 0 to `END`: so the file is paired with these deletes.
+        # A file with only nulls and NaN has an empty interval, which overlaps no other. But a delete for which `wide`
+        # is True may match the nulls or NaN of the file; its interval becomes 0 to `END`. Replace the file's empty
+        # interval by 0 to 0, which overlaps 0 to `END`, so that the file is paired with such deletes.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),

@@ -90,7 +90,8 @@ class Stretches:
 
 
 #: Maximum number of pairs of a data file and a delete from which `lists_of` builds lists. If all pairs are in one
-#: `Spans`, any number is allowed, because the lists are then ranges of one array.
+#: `Spans` (one array of deletes, with a slice for each data file), any number is allowed, because the lists are then
+#: slices of this array.
 MOST_VALUES = 1 << 28
 
 

@@ -308,8 +308,9 @@ class DeleteIndex:
         # of equality deletes.
         below = self.found.sequence - 1
         near, wide = np.flatnonzero(wanted & ~self.is_global), np.flatnonzero(wanted & self.is_global)
-        # A delete is paired only with data files that have the same group number. Equality deletes of an unpartitioned
-        # spec apply in every partition, so give all files and all deletes the group number 0.
+        # A delete is paired only with data files that have the same group number. Usually, this is the number of the
+        # partition. But equality deletes of an unpartitioned spec apply in every partition, so pair them with other
+        # group numbers (`one`): 0 for all files and all deletes.
         one = np.zeros(len(self.files), dtype=np.int64), np.zeros(len(self.found), dtype=np.int64)
         groups = ((near, self.groups), (wide, one))
         return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]

@@ -213,7 +213,8 @@ def _place(text: str | None, spec: int | None) -> str:
 #: - ``no-file``: a deletion vector references no data file.
 #: - ``not-in-plan``: the referenced data file is live, but not in the plan.
 #: - ``partition``: the data file is in another partition, or no data file is in the delete's partition.
-#: - ``path``: several live data files have the path of the referenced one, with other schemes or authorities.
+#: - ``path``: no live data file has the referenced location, but several have its path, with other schemes or
+#:   authorities. So it is unclear which one the delete references.
 #: - ``sequence``: the delete's sequence number is too low.
 #: - ``vector``: a deletion vector replaces the delete.
 #: - ``more``: a last row that counts the rows not shown.
@@ -341,10 +342,10 @@ class _Scopes:
         self.matching = m = matching
         # `of_partition` selects the position deletes that may apply to several data files of their partition. Some of
         # them (`by_bounds`) have equal lower and upper bounds of file_path, but no data file of the plan has this
-        # location. Either the bounds are truncated, and thus only the common beginning of several locations. This is
-        # certain if the delete applies to a data file of the plan (`applied`): pair it with all data files of its
-        # partition. Or the delete references one data file that the plan does not have. Then do not pair it:
-        # `Reasons.alone` explains why the plan does not have the file.
+        # location. There are two possible reasons. First, the bounds may be truncated to the common beginning of
+        # several locations. This is certain if the delete applies to a data file of the plan (`applied`): pair it with
+        # all data files of its partition. Second, the delete may reference one data file that is not in the plan. Then
+        # do not pair it: `Reasons.alone` explains why the file is not in the plan.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))

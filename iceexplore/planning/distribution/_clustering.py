@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Clustering", "clustering_of", "overlaps"]
 
-#: Number of columns that are measured by default if the table has no sort order.
+#: If the table has no sort order, the overlap of the files' ranges is measured in at most this many columns by default.
 _MOST_COLUMNS = 20
 
 
@@ -300,9 +300,9 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     power = np.frexp((high - low + 1).astype(np.float64))[1].astype(np.int64) - 1
     for step in range(int(power.max(initial=-1)) + 1):
         # The depth at a rank is the number of ranges that contain it. In this step, ``level[r]`` is the largest depth
-        # in the block of 2**step ranks from r on. For example, in step 1, these are the depths at r and at r + 1.
-        # `mine` selects the ranges that have at least 2**step ranks, but fewer than twice as many. Two blocks cover
-        # such a range: one begins with its first rank, one ends with its last rank. The blocks may overlap.
+        # in the block of 2**step ranks from r on. For example, in step 1, it is the larger of the depths at r and at
+        # r + 1. `mine` selects the ranges that have at least 2**step ranks, but fewer than twice as many. Two blocks
+        # cover such a range: one begins with its first rank, one ends with its last rank. The blocks may overlap.
         mine = power == step
         out[mine] = np.maximum(level[low[mine]], level[high[mine] - (1 << step) + 1])
         level = np.maximum(level[: -(1 << step)], level[1 << step :])

@@ -152,10 +152,10 @@ class Reached:
         begin, stop = begin - group * room, stop - group * room
         alone = np.bincount(group, minlength=self.count)[group] == 1
         # Overlapping ranges of a group have been merged. A merged range is simple if it is the only one of its group,
-        # and no value occurs twice in it: its length is then the group's number of deletes. If a value occurs twice,
-        # the second occurrence has a previous one at or after `begin`, where the range begins. So look at the highest
-        # index that `_previous` gives for any value up to the end of the range: if it is below `begin`, no value occurs
-        # twice. Values before the range do not matter, as their previous occurrences are before `begin`.
+        # and contains no delete twice: its length is then the group's number of deletes. If the range contains a delete
+        # twice, the previous occurrence of the second one (`_previous`) is at or after `begin`, where the range begins.
+        # So if the highest index in `_previous` up to the end of the range is below `begin`, no delete occurs twice.
+        # Items before the range do not matter, as their previous occurrences are before `begin`, too.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)

@@ -284,7 +284,8 @@ def trusted_rows(
         return where
     types = {f.type for s in metadata.schemas if (f := s.find(field_id)) is not None}
     if _schemas_removed(metadata):
-        # The column may have been an int in a removed schema, with files that are still live.
+        # In a schema that has been removed, the column may have been an int, and files written with this schema may
+        # still be live. So also consider results that overflowed as int.
         types |= {_INT for t in types if t == _LONG}
     for number in {parsed.wrapped_result(t) for t in types} - {None}:
         if not pa.types.is_integer(evidence.lower.type):

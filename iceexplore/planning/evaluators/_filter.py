@@ -50,9 +50,10 @@ __all__ = [
     "tuple_predicate",
 ]
 
-#: `residuals` groups files for which all terms of the filter have the same outcomes. To do so, it encodes each file's
-#: outcomes (never true, unknown or always true) as the base-3 digits of one int64. The digits of many terms do not fit
-#: into an int64. So after every `_TERMS_AT_ONCE` terms, the distinct numbers are replaced by 0, 1, 2, and so on.
+#: `residuals` groups files for which all comparisons in the filter have the same outcomes. To do so, it encodes each
+#: file's outcomes (never true, unknown or always true) as the base-3 digits of one int64. The digits of many
+#: comparisons do not fit into an int64. So after every `_TERMS_AT_ONCE` comparisons, the distinct numbers are replaced
+#: by 0, 1, 2, and so on.
 _TERMS_AT_ONCE = 20
 
 

@@ -202,6 +202,8 @@ def _plain(base: str, value: PlainValue) -> PlainValue:
     """
     if isinstance(value, datetime) and hasattr(value, "to_datetime64"):  # pandas' Timestamp, which may have nanoseconds
         value = value.to_datetime64()
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
     if isinstance(value, np.datetime64):
         return _plain_time(base, value)
     if hasattr(value, "item") and not isinstance(value, (bytes, str)):

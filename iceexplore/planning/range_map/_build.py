@@ -137,7 +137,7 @@ def range_map_steps(
     found = next((files for have, files in known.items() if have >= key), None)
     if found is None:
         found = yield from read_live_files(plan, ids)
-        # Keep the live files of one call only, because those of a large table take much memory.
+        # Keep only the live files that were read last, because the live files of a large table take much memory.
         known.clear()
         known[key] = found
     yield "Comparing bounds"
@@ -266,7 +266,7 @@ def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[s
         True for Iceberg's type float (32 bits), False for double.
     """
     # The 32-bit float 1.3 is 1.2999999523162842 as a Python float, which has 64 bits. So convert the numbers to NumPy's
-    # `float32`, of which the text is 1.3.
+    # `float32`, which formats this number as 1.3.
     if single:
         texts = [str(np.float32(v)) for v in values]
     for digits in range(_LEAST_DIGITS, 17):

@@ -26,8 +26,8 @@ __all__ = ["DRAWN", "KINDS", "RangeBy", "RangeMap", "VERDICTS", "cells_of", "exa
 
 #: The order of files from top to bottom: by the start of their range, by partition, or by the snapshot that added them.
 RangeBy: TypeAlias = Literal["range", "partition", "snapshot"]
-#: Up to this many files are drawn one by one. If more have a range, similar files are merged into a cell, a rectangle
-#: of the picture that is darker if it represents more files.
+#: Up to this many files with a range are drawn one by one. If there are more, similar files are merged into a cell, a
+#: rectangle of the picture that is darker if it represents more files.
 DRAWN = 1500
 _READ = 1
 #: What a plan does with a file, its "verdict": it reads the file, or it skips the file for the reason in the text.
@@ -46,10 +46,10 @@ KINDS = ("range", "no bounds", "only nulls")
 #: A picture of more than `DRAWN` files has at most `_ROWS` rows and, if possible, at most `_CELLS` cells. In any
 #: picture, at most `_NAMES` names of partitions or snapshots are written beside the rows.
 _ROWS, _CELLS, _NAMES = 48, 9000, 40
-#: Resolutions to try, from fine to coarse. Each is a maximum number of rows in the picture, and a step. With the step
-#: 4, for example, the range of a file (two indices of stops) is widened: the lower index is rounded down to a multiple
-#: of 4, and the upper one is rounded up. The first resolution that makes at most `_CELLS` cells is used; if none does,
-#: the last one is used.
+#: Resolutions to try, from fine to coarse. Each is a maximum number of rows in the picture, and a step. The range of a
+#: file is stored as two indices of values on the picture's axis (stops). With the step 4, for example, the lower index
+#: is rounded down to a multiple of 4, and the upper one is rounded up. The first resolution that makes at most `_CELLS`
+#: cells is used; if none does, the last one is used.
 _COARSER = ((_ROWS, 1), (_ROWS, 2), (_ROWS, 4), (_ROWS, 8), (_ROWS // 2, 8), (_ROWS // 4, 8), (1, 8))
 _Ints: TypeAlias = npt.NDArray[np.int64]
 

@@ -123,9 +123,10 @@ class StopPredicates:
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
         if not count or not rows:
             return out
-        # `sources(p)` returns metrics of the column, and of the partition fields to which the predicate `p` can be
-        # projected. The metrics of all partition fields are needed here. A field may be missing if `p` compares with
-        # the first or the last stop, so try three predicates, and use the longest result.
+        # The metrics of the column, and of all its partition fields, are needed here. `sources(p)` leaves out a
+        # partition field if the predicate `p` cannot be projected to it. For example, ``truncate`` of the lowest int
+        # overflows, so a comparison with the lowest int has no projection. So try a predicate with a literal in the
+        # middle, and those at both ends, and use the longest result.
         found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
         for source in found:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):
@@ -219,10 +220,10 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
         denied = known(pc.if_else(strict.take(at), touching(bound, x), beyond(bound, x)))
         end = np.where(open_ & denied, middle, end)
         start = np.where(open_ & ~denied, middle + 1, start)
-    # The result is 0 for a file in which no value can match a predicate: all of its values are null or NaN
-    # (`evidence.nothing`), or the metrics are exact and the bound is null. In exact metrics, such as partition values,
-    # both bounds are the value itself, so a null bound is a null value. In other metrics, a null bound is an unknown
-    # bound, so the number computed above is returned.
+    # The result is the number of predicates that may match. It is 0 for a file in which no value can match a predicate:
+    # all of its values are null or NaN (`evidence.nothing`), or the metrics are exact and the bound is null. In exact
+    # metrics, such as partition values, both bounds are the value itself, so a null bound is a null value. In other
+    # metrics, a null bound is an unknown bound, so the number computed above is returned.
     none = evidence.nothing | (np.asarray(bound.is_null()) if evidence.exact else np.zeros(rows, np.bool_))
     return np.where(none, 0, start)
 

@@ -24,9 +24,9 @@ from iceexplore.planning.evaluators._column_metrics import comparable
 
 __all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
 
-#: `stops_of` chooses the stops from a sample of the files' lower bounds and a sample of their upper bounds. If there
-#: are fewer than twice this number of bounds, the sample contains all of them. Otherwise, it contains at least this
-#: number, but fewer than twice as many.
+#: `stops_of` chooses the stops from two samples: one of the files' lower bounds, and one of their upper bounds. If
+#: there are fewer than twice this number of lower bounds, their sample contains all of them. Otherwise, it contains at
+#: least this number, but fewer than twice as many. The same applies to the upper bounds.
 _SAMPLE = 50_000
 #: A stop is a value to which a user can move an end of the filter's range. Usually, stops are evenly spaced, such as 0,
 #: 10, 20 and 30. But if the bounds of the files are, for example, 1, 2, 3, … 50 and 1,000,000, almost all of them are
@@ -43,9 +43,9 @@ _ROOM = 0.15
 #: to this length before they are used as stops.
 _LONGEST = 64
 _SECOND = 1_000_000
-#: Possible distances between two neighboring stops (the values to which an edge of the filter's range can be moved) of
-#: a time or timestamp column, in microseconds, up to 12 hours. Longer distances are a number of days: 1, 2, 5, 10, 20,
-#: 50 and so on.
+#: Possible distances between two neighboring stops (the values to which a user can move an end of the filter's range)
+#: of a time or timestamp column, in microseconds, up to 12 hours. Longer distances are a number of days: 1, 2, 5, 10,
+#: 20, 50 and so on.
 _TIMES = (
     *(m * 10**e for e in range(6) for m in (1, 2, 5)),
     *(n * _SECOND for n in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)),

@@ -41,7 +41,7 @@ _UNITS = ("files", "rows", "bytes")
 WHOLE_TABLE = "the table"
 LEAF_LEVEL = "after the leaf manifests"
 #: The column ``known`` of `levels_table` contains this text if the number of bytes is taken from the snapshot's
-#: summary, and includes delete files, or may include them because the summary does not state how many there are.
+#: summary, and includes or may include delete files. (It may include them if the summary does not state their number.)
 WITH_DELETES = "including delete files"
 
 

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_scene"]
 
-#: If a root has at most this many skipped manifests, each of them has a node. Otherwise, they are grouped by the term
-#: of the filter that excludes them, and a node shows how many manifests are in a group. The same applies to the skipped
-#: files of a manifest, but if there is little room in the picture, two files are already grouped.
+#: If a root has at most this many skipped manifests, each of them has a node. Otherwise, they are grouped by the
+#: comparison in the filter that excludes them, and a node shows how many manifests are in a group. The same applies to
+#: the skipped files of a manifest. But if there is little room in the picture, a skipped file has its own node only if
+#: it is the manifest's only one.
 _SINGLE = 2
 _TERMS = 4
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Waterfall", "waterfall_of"]
 
-#: If a plan skips more manifests and files than this, the notes do not count them by term of the filter, because the
-#: metadata of each would have to be evaluated again.
+#: If a plan skips more manifests and files than this in total, the notes do not state how many of them each comparison
+#: in the filter excludes, because the filter would have to be evaluated again on the metadata of each.
 _EXPLAINED = 100_000
 _TERMS = 2
 _AT_MOST = "upper limit"
@@ -36,8 +36,8 @@ _LABELS = {WHOLE_TABLE: "whole table", LEAF_LEVEL: "after the manifests"}
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
 _UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
 _OPTIONAL = ("manifests", "row_groups")
-#: How many manifests, files, bytes, rows or row groups remain after one level of the plan, such as the manifest list:
-#: the number (None if unknown), and whether it is only an upper limit.
+#: What remains after one level (step) of the plan, such as the manifest list: the number of manifests, files, bytes,
+#: rows or row groups (None if unknown), and whether this number is only an upper limit.
 _Measure: TypeAlias = tuple[int | None, bool]
 
 
@@ -197,9 +197,11 @@ def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
     names = levels["level"].to_pylist()
     manifests, files = sum(len(s.pruned) for s in plan.roots), sum(f.files - f.kept_files for f in plan.leaves)
     if manifests + files > _EXPLAINED:
-        # Counting the row groups that are skipped takes long, too, so their level always has the note.
-        skipped = {f"after the {root_level(plan)}": manifests, LEAF_LEVEL: files, names[0]: 0}
-        return ["see .skipped for what is skipped, and why" if skipped.get(name, 1) else "" for name in names]
+        skipped = {f"after the {root_level(plan)}": manifests, LEAF_LEVEL: files}
+        if plan.row_groups is not None:
+            *_, all_groups, kept_groups = levels["row_groups"].to_pylist()
+            skipped[names[-1]] = all_groups - kept_groups
+        return ["see .skipped for what is skipped, and why" if skipped.get(name) else "" for name in names]
     if not manifests + files and plan.row_groups is None:
         return notes
     table = skipped_table(plan).select(["level", "kind", "term", "by"])

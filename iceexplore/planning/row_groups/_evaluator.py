@@ -23,7 +23,7 @@ from iceexplore.planning.row_groups._stored_values import BoundReader, bound_arr
 __all__ = ["Column", "Judged", "Reason", "judge_groups", "lacking_column", "stored_column"]
 
 _Mask: TypeAlias = np.ndarray[Any, Any]
-#: Lists with more literals than this are not looked up in Bloom filters, because each literal costs a hash per row
+#: If an ``in`` list has more literals than this, Bloom filters are not used, because each literal costs a hash per row
 #: group.
 _MAX_LOOKUPS = 1_000
 

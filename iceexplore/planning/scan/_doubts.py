@@ -161,8 +161,8 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
     counts = _counts(places, _locations(plan.files.files.entries))
     deletes = set(places).intersection(build.to_pylist(_locations(plan.files.matched.deletes.entries)))
     if any(p.code in _OF_DELETES for p in items):
-        # One of these codes is `delete-no-effect`: a delete file applies to no data file. Such a delete file is not
-        # among the deletes of the planned files, so look for it in the plan's delete manifests.
+        # A delete file with a problem may apply to no data file (`delete-no-effect`). Then it is not among the deletes
+        # of the planned files, so also look for it in the plan's delete manifests.
         deletes |= _listed_deletes(plan, places)
     out = []
     for item, place in zip(items, places, strict=True):

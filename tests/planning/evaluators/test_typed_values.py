@@ -40,9 +40,11 @@ def test_numpy_times(kind: str, value: np.datetime64, expected: object) -> None:
         ("timestamp", pd.Timestamp("2024-05-17"), datetime(2024, 5, 17)),
         ("timestamptz", pd.Timestamp("2024-05-17T02:00+02:00"), datetime(2024, 5, 17, tzinfo=UTC)),
         ("date", pd.Timestamp("2024-05-17"), date(2024, 5, 17)),
+        ("timestamp", np.array(np.datetime64("2024-05-17", "ns")), datetime(2024, 5, 17)),
+        ("long", np.array(5), 5),
     ],
 )
-def test_times_as_text_and_of_pandas(kind: str, value: object, expected: object) -> None:
+def test_times_of_text_pandas_and_numpy(kind: str, value: object, expected: object) -> None:
     assert build.to_pylist(typed_values(PrimitiveType(kind), [value, None], "x")) == [expected, None]
 
 
