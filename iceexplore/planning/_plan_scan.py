@@ -55,10 +55,11 @@ def plan_scan(
     """Plan a scan (spec, "Scan Planning"): the data files to read, their deletes, and residual filters.
 
     This reads the root (a manifest list or V4 root manifest), the data manifests that may list a matching file, and the
-    delete manifests whose deletes may apply to the matching files. Column metrics are kept only for columns of the
-    filter and of equality deletes. In V4, delete manifests that are affiliated with a data manifest are read together
-    with it, in one parallel pass (proposal, "How does planning work?"). Delete files are not opened; data files are
-    opened only for ``row_groups`` and ``bloom``.
+    delete manifests whose deletes may apply to the matching files. The plan has column metrics only for columns of the
+    filter and of equality deletes. In V4, a delete manifest may be affiliated with one data manifest, so that its
+    deletes apply only to the files of this manifest. It is then read in the same parallel pass as the data manifest
+    (proposal, "How does planning work?"). Delete files are not opened; data files are opened only for ``row_groups``
+    and ``bloom``.
 
     Parameters
     ----------
@@ -68,11 +69,12 @@ def plan_scan(
         Names of the columns to read, dotted inside structs; by default all columns.
     from_snapshot, to_snapshot
         Plan only the files that appends added after ``from_snapshot``, up to and including ``to_snapshot``; each is an
-        id, a ref name, a Snapshot or a state. If only one is given, the range begins with the oldest ancestor, or ends
-        with the snapshot of ``state``. As in Java's ``IncrementalAppendScan``, no deletes are applied and snapshots of
-        other operations are skipped. The filter is bound to the schema of ``state``.
+        id, a ref name, a Snapshot or a state. Without ``from_snapshot``, the range begins with the oldest ancestor of
+        the last snapshot, and includes it; without ``to_snapshot``, the range ends with the snapshot of ``state``. As
+        in Java's ``IncrementalAppendScan``, no deletes are applied, and snapshots whose operation is not ``append`` are
+        skipped. The filter is bound to the schema of ``state``.
     row_groups
-        Open the footers of the remaining Parquet files and prune their row groups.
+        Read the footers of the Parquet files that remain, and prune their row groups.
     bloom
         Also use the row groups' Bloom filters; this includes ``row_groups``.
     split_size
@@ -88,8 +90,9 @@ def plan_scan(
     SnapshotNotFoundError
         There is no such snapshot or ref.
     IceexploreError
-        ``state.problems`` is strict, and a manifest is missing or damaged, or rows may be wrong. If it is not strict,
-        planning continues, and `ScanPlan.notes` and `ScanPlan.doubts` report these faults.
+        ``state.problems`` is strict, and a manifest is missing or damaged, or a reader of the plan may get wrong rows
+        for another reason. If ``state.problems`` is not strict, planning continues, and `ScanPlan.notes` and
+        `ScanPlan.doubts` report such faults.
     """
     start = time.perf_counter()
     before = len(state.storage.reads)
@@ -333,7 +336,7 @@ def _damage(
     Parameters
     ----------
     scans
-        The roots of the plan.
+        The roots (manifest lists or V4 root manifests) of the plan.
     leaves
         The data manifests that were read. ``readable`` is false for each manifest of which an entry could not be read.
     deletes

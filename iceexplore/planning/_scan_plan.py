@@ -86,8 +86,9 @@ class ScanPlan(PlannedScan):
         Data files in a manifest that is not read have no rows of their own. A number is null where it is unknown.
         Below, "item" means the manifest, data file or row group that a row describes. The columns are:
 
-        - ``level``: the step of planning that excluded the item: "manifest list" (V4: "root manifest"), "leaf manifest"
-          or "row group".
+        - ``level``: where planning found the metadata that excluded the item. It is "manifest list" (V4: "root
+          manifest") for a manifest, "leaf manifest" for a data file in a manifest, and "row group" for a row group. A
+          data file that a V4 root lists itself has "root manifest".
         - ``kind``: "manifest", "data file" or "row group".
         - ``name``: the location of the manifest or data file; for a row group, of its file.
         - ``root_row``: the row number, in the root, of the manifest or of the manifest that lists the file; null for a
@@ -132,14 +133,15 @@ class ScanPlan(PlannedScan):
 
         There are two kinds of rows:
 
-        - If ``data_file`` is null, the delete applies to no data file of the plan. The reason is the filter, the data
-          file that the delete references, its partition or its sequence number.
-        - Otherwise, the delete does not apply to this data file, although its partition and sequence number allow it.
-          The reason is the metrics of both files, the delete's bounds of ``file_path``, or a deletion vector that
-          replaces the delete.
+        - If ``data_file`` is null, the delete applies to no data file of the plan. Either the filter excludes the
+          delete, or the delete references a data file that is not in the plan, or its partition or sequence number does
+          not allow it to apply to any file of the plan.
+        - Otherwise, the delete does not apply to ``data_file``, although partition and sequence number allow it. Either
+          the metrics of the delete file and the data file, or the delete's bounds of ``file_path``, exclude the data
+          file, or a deletion vector replaces the delete.
 
-        If there would be more than 1,000 rows, one more row counts those that are not shown. This reads all delete
-        manifests and, if a delete of the first kind references a data file, all live data manifests.
+        If there would be more than 1,000 rows, one more row counts those that are not shown. The first access reads all
+        delete manifests and, if a delete of the first kind references a data file, all live data manifests.
         """
         from iceexplore.planning.delete_index._unmatched import unmatched_deletes
 
@@ -149,9 +151,9 @@ class ScanPlan(PlannedScan):
         """Count the manifests, files, rows and bytes that remain after each level of planning, one row per level.
 
         The levels are the whole table (of an incremental plan, all appended files), the manifest list or root manifest,
-        the leaf manifests and, if planned with ``row_groups``, the row groups. Columns are ``level``, ``manifests``,
-        ``files``, ``rows``, ``bytes``, ``row_groups``, and ``known``, a text that states where the numbers come from
-        and which of them are unknown.
+        the leaf manifests (the data manifests in the root) and, if planned with ``row_groups``, the row groups. Columns
+        are ``level``, ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups``, and ``known``, a text that states
+        where the numbers come from and which of them are unknown.
 
         The row for the whole table also counts the files and rows in pruned manifests. Planning did not read these
         manifests, so their counts are taken from the root. If the root does not state a count, the number for the whole
@@ -173,11 +175,12 @@ class ScanPlan(PlannedScan):
 
     @cached_property
     def reads(self) -> pd.DataFrame:
-        """Files that planning used, one row each: roots, manifests, and files whose footer or deletion vector was read.
+        """Files that planning used, one row each: roots, manifests, and files of which only a part was read.
 
-        A root is a manifest list or V4 root manifest. Columns are ``kind``, ``location``, ``bytes`` (the size of a root
-        or manifest; for other files, the number of bytes that were read), ``ms`` (the time to read, in milliseconds; 0
-        if cached) and ``cached`` (true if the file was in the cache, so that it was not read).
+        A root is a manifest list or V4 root manifest. Planning reads only a part of data files (footers, Bloom filters)
+        and of Puffin files (in V4, the deletion vectors of manifests). Columns are ``kind``, ``location``, ``bytes``
+        (the size of a root or manifest; for other files, the number of bytes that were read), ``ms`` (the time to read,
+        in milliseconds; 0 if cached) and ``cached`` (true if the file was in the cache, so that it was not read).
         """
         from iceexplore.planning.report._tables import reads_table
 
@@ -230,7 +233,8 @@ class ScanPlan(PlannedScan):
             ``start`` and ``length`` (bytes in the file), ``rows`` (estimated from bytes), ``deletes`` (their number),
             ``delete_bytes``, ``weight``, and ``combined`` (the number of the combined task). Or one row per combined
             task, with the columns ``combined``, ``splits`` (adjacent splits of a file count as one), ``files``,
-            ``bytes``, ``rows``, ``delete_bytes`` (once per file) and ``weight``.
+            ``bytes``, ``rows``, ``delete_bytes`` (the deletes of a data file count once, however many of its splits are
+            in the task) and ``weight``.
 
         Raises
         ------
@@ -270,7 +274,7 @@ class ScanPlan(PlannedScan):
     # Pictures and advice --------------------------------------------------------------------------------------------
 
     def tree(self, *, max_nodes: int = 60) -> PlanTree:
-        """Draw the plan: manifests and files that are read, skipped ones in grey with the reason, and deletes.
+        """Draw the plan: manifests and files that are read, skipped ones in gray with the reason, and deletes.
 
         The result has ``to_svg()``, ``to_text()``, ``to_mermaid()`` and ``to_graphviz()``.
 

@@ -58,9 +58,9 @@ class Advice:
     suggestions
         The suggested changes. The change that saves the most bytes comes first; if two changes save equal bytes, the
         one that saves more files comes before the other. Changes without an estimate come last. Changes that save too
-        little are left out: `Suggestion.helps` compares the cost of reading before and after the change. This cost is
-        the number of bytes to read, plus 4 MiB for each file to open (the default of Iceberg's
-        ``read.split.open-file-cost``).
+        little are left out (`Suggestion.helps`): a change must lower the cost of reading or, if it rewrites all data
+        files, lower it by more than a tenth. The cost is the number of bytes to read, plus 4 MiB for each file to open
+        (the default of Iceberg's ``read.split.open-file-cost``).
     clustering
         One row per column of the filter that has bounds, unless there is no estimate for the conditions on it:
 

@@ -40,11 +40,12 @@ _SHORTEST_CUT = 4
 class Axis:
     """An order-preserving mapping of one column's values to numbers (floats).
 
-    A number represents itself. A date or time is represented by the integer with which Iceberg stores it, such as days
-    since 1970. A string or binary value is represented by a number that has one digit for each byte. For example, let
-    all bounds of a column consist of ``user-`` and two decimal digits. Then ``user-42`` is represented by the digits
-    5, 3, 0, 0, …. The prefix ``user-`` is left out. The characters ``0`` to ``9`` have the digits 1 to 10, so ``4`` has
-    the digit 5, and ``2`` has the digit 3. The digit 0 fills the places after the end of the text.
+    A numeric value is represented by itself. A date or time is represented by the integer with which Iceberg stores it,
+    such as days since 1970. A string or binary value is represented by a number that has one digit for each byte. For
+    example, let the bounds of a column be ``user-00``, ``user-99`` and texts between them. Then ``user-42`` is
+    represented by a number with the digits 5, 3, 0, 0, …. The prefix ``user-`` of all bounds is left out. The
+    characters ``0`` to ``9`` have the digits 1 to 10, so ``4`` has the digit 5, and ``2`` has the digit 3. No character
+    has the digit 0: it fills the places after the end of the text.
 
     Attributes
     ----------
@@ -77,10 +78,10 @@ class Axis:
 
     @classmethod
     def of(cls, lower: AnyArray, upper: AnyArray) -> Axis | None:
-        """Return the axis of a column with these bounds; None if there is none.
+        """Return the mapping to numbers for a column with the given bounds; None if its values cannot be mapped.
 
-        There is no axis if the column's type has no order. There is also none for a string or binary column of which no
-        lower or no upper bound is known.
+        The values cannot be mapped if their type has no order, or if they are strings or binary values and no file has
+        a lower bound, or no file has an upper bound.
 
         Parameters
         ----------
@@ -164,9 +165,9 @@ class Axis:
         return len(self.shared.decode("utf-8", "replace"))
 
     def numbers(self, values: AnyArray) -> Floats:
-        """Return the number that represents each of a column's bounds; NaN for null and NaN.
+        """Return the numbers that represent a column's bounds; NaN for a bound that is null or NaN.
 
-        Unlike `number`, this does not check that a string or binary value begins with `shared`, as all bounds do.
+        Unlike `number`, this does not check that a string or binary value begins with `shared`, because all bounds do.
         """
         plain = comparable(values)
         if not self.ranks:
@@ -237,7 +238,8 @@ def cut_length(lower: Strings) -> int | None:
     """Return the number of characters to which lower bounds seem to be truncated; None if they seem to be complete.
 
     Let n be the number of characters of the longest bound. The bounds seem to be truncated to n characters if at least
-    half of those that are not null have n characters. If n is less than `_SHORTEST_CUT`, they seem to be complete.
+    half of the bounds (without nulls) have n characters, because truncation gives all longer values this length. If n
+    is less than `_SHORTEST_CUT`, the bounds seem to be complete, because writers hardly ever truncate to so few.
 
     Parameters
     ----------

@@ -46,8 +46,8 @@ _MANY = 0.5
 def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | None:
     """Return a column's number of distinct values (``ndv``) according to the table's statistics files.
 
-    If several files state it, the one of the newest snapshot counts, because the metadata lists them in any order. The
-    result is None if no file states it.
+    If several files state it, the file of the newest snapshot is used. The files are compared by the times of their
+    snapshots, because the metadata may list them in any order. The result is None if no file states the number.
     """
     ages = {s.snapshot_id: s.timestamp_ms for s in metadata.snapshots}
     for statistics in sorted(metadata.statistics, key=lambda s: ages.get(s.snapshot_id, -1), reverse=True):
@@ -62,8 +62,9 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     """Estimate a column's number of distinct values in the table from the column's size in bytes in the data files.
 
     The estimate assumes that a file stores each of its distinct values once, in a dictionary, and an index into the
-    dictionary for each row. It uses only files whose metrics have the column's size, its number of values, and a lower
-    and an upper bound that differ.
+    dictionary for each row. Files whose ranges of values overlap are assumed to have the same distinct values, and
+    other files to have no value in common. The estimate uses only files whose metrics have the column's size, its
+    number of values, and a lower and an upper bound that differ.
 
     Parameters
     ----------
@@ -76,7 +77,8 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     -------
     float or None
         None if there is no file with these metrics, or if at least half of the values in a typical file seem to be
-        distinct (`_MANY`). A typical file has the median of the column's sizes and of its numbers of values.
+        distinct (`_MANY`): with so many, the number would hardly change the advice. A typical file has the median of
+        the column's sizes and of its numbers of values.
     """
     lower, upper, sizes, values = (pc.struct_field(stats, n) for n in ("lower", "upper", "column_size", "value_count"))
     there = pc.and_(pc.and_(pc.greater(sizes, 0), pc.greater(values, 0)), pc.not_equal(lower, upper))
@@ -235,14 +237,16 @@ def _estimates(
     *,
     guessed: bool,
 ) -> None:
-    """Add the column's row of `Advice.clustering`, and suggestions to sort or partition by the column, to ``out``.
+    """Estimate how sorting or partitioning by a column would help, and add the results to ``out``.
+
+    These results are the column's row of `Advice.clustering`, suggestions, and notes on changes that would not help.
 
     Parameters
     ----------
     scene
         The plan's data that suggestions are based on.
     out
-        The object to which the row, the suggestions, and notes on changes that would not help are added.
+        The object to which the results are added.
     term
         One of the filter's predicates on the column; the column's name, field id and type are read from it.
     spread

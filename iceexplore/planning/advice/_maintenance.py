@@ -29,8 +29,9 @@ _DELETED = 0.3
 def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> Iterator[Suggestion]:
     """Suggest compacting small files if the plan reads at least five of them in one partition.
 
-    A file is small if it has less than 75 % of the table's target file size; Iceberg's ``rewrite_data_files`` has the
-    same default. There is no suggestion if compaction would not lower the number of files.
+    A file is small if it has less than 75 % of the table's target file size. Five files and 75 % are defaults of
+    Iceberg's ``rewrite_data_files`` (``min-input-files`` and ``min-file-size-bytes``). There is no suggestion if
+    compaction would not lower the number of files.
 
     Parameters
     ----------
@@ -68,9 +69,11 @@ def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> 
 def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]:
     """Suggest rewriting data files or position delete files, so that scans have fewer deletes to read and apply.
 
-    Rewriting data files is suggested if any equality delete applies to them, or if deletes remove at least 30 % of
-    the rows of the files that have deletes (`_DELETED`). Otherwise, if the plan reads several position delete files,
-    rewriting them is suggested, provided that fewer delete files would remain.
+    Rewriting data files is suggested if any equality delete applies to a data file of the plan, or if deletes remove at
+    least 30 % of the rows of the data files that have deletes. This is the share from which Iceberg's
+    ``rewrite_data_files`` rewrites a file because of its deletes (`_DELETED`). Otherwise, if the plan has several
+    position delete files, rewriting them is suggested, provided that the plan would then have fewer delete files and
+    deletion vectors in all.
 
     Parameters
     ----------
@@ -138,7 +141,8 @@ def scattered_manifests(
     """Suggest clustering manifests by partition if the files to read are scattered over many manifests.
 
     Let n be the number of manifests that would be needed to list only the files to read, with the table's average
-    number of files per manifest. Clustering is suggested if the plan reads at least 2n + 2 manifests.
+    number of files per manifest. Clustering is suggested if the plan reads at least 2n + 2 manifests, so that it
+    would read less than half as many afterwards.
 
     Parameters
     ----------
@@ -151,7 +155,7 @@ def scattered_manifests(
     length
         Total size in bytes of the manifests that the plan reads.
     total
-        Number of data manifests in the root.
+        Number of data manifests in the root; for an incremental plan, in all its roots.
     files
         Number of data files that the plan reads, without those that a V4 root lists itself.
     all_files

@@ -162,7 +162,7 @@ def candidates(
     There is at most one field of each of these kinds:
 
     - a time transform: the one with the shortest unit that does not make files too small;
-    - ``identity``, if the column has few distinct values;
+    - ``identity``, if the column has few distinct values and is not a date or timestamp;
     - ``bucket``, if the column has many distinct values and the filter selects single values, as in ``id = 5``;
     - ``truncate``, if the filter selects ranges of numbers or strings.
 
@@ -236,7 +236,7 @@ def candidates(
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
-    """Estimate what a filter would read if each of today's partitions were split into one partition per unit.
+    """Estimate how many files and bytes a filter would read if each partition were split into one partition per unit.
 
     For example, if the units are days, a partition with the rows of one week would become seven partitions.
 
@@ -254,8 +254,8 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
     Returns
     -------
     tuple or None
-        What the filter would read, and the number of data files that the table would have. None if files would become
-        too small (`_SMALLEST`), or if no file in ``left`` has bounds.
+        The files and bytes that the filter would read, and the number of data files that the table would have. None if
+        files would become too small (`_SMALLEST`), or if no file in ``left`` has bounds.
     """
     spans = _inside(spread, every, units)
     total = float((spans * np.ceil(every.counts / spans)).sum())
@@ -298,11 +298,11 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
 
 
 def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
-    """Return, for each of today's partitions, how many units there are from its lowest to its highest bound.
+    """Return, for each of today's partitions, the number of units between the column's lowest and highest bound in it.
 
-    The units that contain these two bounds are counted, too. For example, if units are days, and the bounds of a
-    partition are in the days 5 and 7, there are 3 units in it. The result for a partition is 1 if both bounds are in
-    the same unit, or if no file of the partition has bounds.
+    The units that contain these two bounds are counted, too. For example, if units are days, and the lowest and highest
+    bound in a partition are in the days 5 and 7, the result for the partition is 3. It is 1 if both bounds are in the
+    same unit, or if no file of the partition has bounds.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
 
 
 def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
-    """Estimate what a filter such as ``id IN (5, 6, 7)`` would read if each of today's partitions were split evenly.
+    """Estimate how many files and bytes a filter such as ``id = 5`` would read if each partition were split evenly.
 
     Each of today's partitions is split into ``parts`` new partitions with equal numbers of rows. These are the buckets
     of the transform ``bucket`` or, for ``identity``, one new partition for each distinct value.
@@ -341,8 +341,8 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
     Returns
     -------
     tuple or None
-        What the filter would read, and the number of data files that the table would have; None if files would become
-        too small (`_SMALLEST`).
+        The files and bytes that the filter would read, and the number of data files that the table would have; None if
+        files would become too small (`_SMALLEST`).
     """
     if parts * every.groups * _SMALLEST > float(every.counts.sum()):
         return None
@@ -357,7 +357,7 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
 
 
 def _buckets(every: Files, left: Mask) -> int:
-    """Return into how many buckets each partition can be split so that data files keep about their current size.
+    """Return the number of buckets into which partitions can be split while data files keep about their current size.
 
     For each partition, count the data files that ``left`` selects. The result is the median of these counts, rounded
     down to a power of two, and at most `_MAX_BUCKETS`. So in a typical partition, each bucket gets at least one file of

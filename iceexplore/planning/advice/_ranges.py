@@ -31,7 +31,8 @@ class Span:
     points
         Number of single values, if the filter selects nothing else in the interval; otherwise 0. For example,
         ``a IN (1, 5)`` gives two spans, each with one point. If these are merged to limit the number of spans, the
-        result is one span from 1 to 5 with 2 points.
+        result is one span from 1 to 5 with 2 points. If the span of a single text is longer than one value, because
+        bounds are truncated (see `Wanted.points`), this number is 0, too.
     """
 
     low: float
@@ -88,12 +89,14 @@ def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list
 
 
 def wanted_of(expression: Expression, axis: Axis) -> Wanted | None:
-    """Convert an expression on one column to the values that match it; return None if this is impossible.
+    """Return the values that match an expression on one column; None if they cannot be represented by intervals.
 
-    It is impossible for a test for NaN, for example, because no number represents NaN: see `_taken`.
+    For example, the result is None for a test for NaN, because no number represents NaN: see `_taken`.
 
     Parameters
     ----------
+    expression
+        An expression on one column.
     axis
         The number line: the mapping of the column's values to numbers.
     """
@@ -184,7 +187,8 @@ def _rest(parts: _Intervals, step: float) -> _Intervals:
     the intervals from -infinity to 2 and from 6 to infinity. For floats, ``step`` is 0, and the complement consists of
     the intervals from -infinity to 3 and from 5 to infinity. It then includes 3 and 5, because intervals are closed.
 
-    ``step`` is the distance between adjacent values of the column: see `Axis.step`.
+    ``step`` is the distance between adjacent values of the column (`Axis.step`). For intervals of texts with the same
+    prefix, it is the distance between adjacent numbers, 1.
     """
     edges = [-_INFINITY, *(e for low, high in parts for e in (low - step, high + step)), _INFINITY]
     return _joined(zip(edges[::2], edges[1::2], strict=True))
@@ -199,7 +203,7 @@ def _common(parts: list[_Intervals]) -> _Intervals:
 
 
 def _few(intervals: _Intervals) -> tuple[Span, ...]:
-    """Convert intervals to at most `_MOST` spans; merge neighbours with the smallest gaps if there are more."""
+    """Convert intervals to at most `_MOST` spans; if there are more intervals, merge those with the smallest gaps."""
     if len(intervals) <= _MOST:
         return tuple(Span(low, high, int(low == high)) for low, high in intervals)
     gaps = sorted(range(1, len(intervals)), key=lambda i: intervals[i - 1][1] - intervals[i][0])[: _MOST - 1]

@@ -42,8 +42,8 @@ _COVERING = 0.9
 class Reading:
     """Number of files that a scan reads, and the sum of their sizes in bytes.
 
-    Most readings count data files. A suggestion may also count data and delete files, or manifests: its attribute
-    `Suggestion.unit` names what is counted.
+    In most cases, the files are data files. In a suggestion, they may also be data and delete files, or manifests:
+    `Suggestion.unit` states which.
     """
 
     files: int
@@ -91,7 +91,7 @@ class Files:
     def take(self, mask: Mask) -> Files:
         """Return the files that a mask selects.
 
-        Groups in which it selects no file are dropped, and the other groups are renumbered from 0.
+        Groups without a selected file are dropped, and the other groups are renumbered from 0.
         """
         _, group = np.unique(self.group[mask], return_inverse=True)
         return Files(group.astype(np.int64), self.rows[mask], self.bytes[mask])
@@ -112,7 +112,7 @@ class Spread:
     axis
         The number line: the mapping of the column's values to numbers.
     low, high
-        Bounds as numbers. Both are NaN if one of them is unknown or infinite, or if they are in the wrong order.
+        Bounds as numbers. Both are NaN if one of them is unknown or infinite, or if the lower one is above the upper.
     nulls
         Share of rows that are null or NaN; 0 if the counts are missing.
     bare
@@ -129,8 +129,8 @@ class Spread:
     def of(cls, stats: pa.StructArray) -> Spread | None:
         """Build a spread from one column's metrics.
 
-        Return None if values of the column's type cannot be mapped to numbers, or if the bounds of every file are
-        unknown, infinite or in the wrong order.
+        Return None if values of the column's type cannot be mapped to numbers, or if no file has usable bounds: both
+        known and finite, and the lower one not above the upper.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class Shares:
         return self.files.add(self.spread.nulls * self.files.rows) / np.maximum(self.files.add(self.files.rows), 1e-9)
 
     def touched(self, span: Span) -> Mask:
-        """Return, for each group, whether one of its files may hold a value in a span.
+        """Return, for each group, whether one of its files may hold a value in a span (an interval of numbers).
 
         A file without bounds may hold any value, unless all its values are known to be null or NaN.
         """
@@ -214,10 +214,11 @@ class Shares:
         return self.files.add((over | (~own.known & ~own.bare)).astype(np.float64)) > 0
 
     def around(self, span: Span) -> tuple[Floats, Floats]:
-        """Return two arrays, which have one share of values for each group.
+        """Estimate, for each group, the share of values below a span, and the share of values not above it.
 
-        The first is the share of the group's values that are below ``span.low``. The second is the share of the values
-        that are not above ``span.high``. Nulls and NaN are not counted among the group's values.
+        A span is an interval of numbers. The result is two arrays with one item per group: the share of the group's
+        values that are below ``span.low``, and the share of them that are not above ``span.high``. Nulls and NaN do not
+        count as values.
         """
         own, files = self.spread, self.files
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -257,9 +258,10 @@ class Shares:
     def _samples(self) -> dict[int, tuple[Floats, Floats]]:
         """Return, by group number, the estimated distribution of the values in each group that seems to be unsorted.
 
-        A group seems to be unsorted if nearly all its files have about the same bounds. Then each file is taken as a
-        random sample of the group's values. The result leaves out all other groups. It also leaves out groups in which
-        few files have bounds (`_SAMPLES`), and all but the largest groups (`_MOST_GROUPS`).
+        A group seems to be unsorted if nearly all its files have the group's central value between their bounds
+        (`_COVERING`). Then each file is taken as a random sample of the group's values. The result leaves out all other
+        groups. It also leaves out groups in which few files have bounds (`_SAMPLES`). Only the groups with the most
+        files are examined (`_MOST_GROUPS`).
 
         A distribution is a pair of arrays. The first has numbers in ascending order. The second has, for each of these
         numbers, the share of the group's values that are below it. For example, ``([10, 50], [0.2, 0.9])`` means that
@@ -282,10 +284,10 @@ class Shares:
 
 
 def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None) -> Reading:
-    """Estimate the number of files and bytes that a filter would read if each group were sorted by a column.
+    """Estimate how many files and bytes a filter would read if the rows of each group were sorted by a column.
 
-    The rows of a group are assumed to be rewritten in the order of the column, nulls first, into as many files as now,
-    all of the same size.
+    A group is usually a partition. Its rows are assumed to be rewritten in the order of the column, nulls first, into
+    as many files as now, all of the same size.
 
     Parameters
     ----------
