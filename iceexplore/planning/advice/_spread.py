@@ -305,7 +305,7 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     read = np.zeros(files.groups)
 
     def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
-        """Add to ``read``, for each group, the number of files that hold one range of its sorted rows.
+        """Add to ``read``, for each group of files, how many files would hold one range of the group's sorted rows.
 
         A place in the sorted rows is a number from 0 (before the first row) to 1 (after the last row). For example, a
         group has ten files, each with a tenth of the sorted rows. The rows from 0.25 to 0.5 are then in the third,
@@ -318,10 +318,10 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
         there
             Mask of the groups whose files are counted.
         points
-            0 to count all files with rows of the range. If the filter selects only some single values in the range,
-            this is their number. Then no more files are counted than these values can fill. One value can fill one
-            file or, if the column's number of distinct values (``distinct``) is known, the group's number of files
-            divided by ``distinct``, rounded up.
+            The number of values, if the filter selects only several single values in the range; otherwise 0. A number
+            above 0 limits how many files of a group are counted. The limit is, for each value, one file or, if the
+            column's number of distinct values (``distinct``) is known, the group's number of files divided by
+            ``distinct``, rounded up.
         """
         nonlocal last, read
         begin = np.minimum(np.floor(first * count + 1e-9), count - 1)

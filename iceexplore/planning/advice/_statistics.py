@@ -25,9 +25,10 @@ def missing_bounds(
 ) -> Iterator[Suggestion]:
     """Suggest writing bounds for files that lack bounds of a column, so that filters can prune them.
 
-    Yield nothing if the plan reads no such file. A file in which the column is null in every row does not count: it
-    cannot have bounds. The saving is estimated from the files that have bounds: the filter is assumed to prune the same
-    share of the files without bounds, once they have bounds. If no file has bounds, the saving is unknown.
+    Yield nothing if the plan reads no such file. A file in which the column is null or NaN in every row does not count:
+    it cannot have bounds. The saving is estimated from the files that remain after partition pruning and have bounds:
+    the filter is assumed to prune the same share of the files without bounds, once bounds are written for them. If no
+    remaining file has bounds, the saving is unknown.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def cut_bounds(
     kept: Mask,
     now: Reading,
 ) -> Iterator[Suggestion]:
-    """Suggest writing full bounds of a string column if the plan may read files only because bounds are truncated.
+    """Suggest writing full bounds of a string column if truncated bounds may be the reason why files are not pruned.
 
     For example, bounds are truncated to four characters, and the filter is ``name = 'abcdefgh'``. A file has the lower
     bound ``abcd``, which is also the beginning of ``abcdefgh``. So the bound does not show whether the lowest value in

@@ -109,9 +109,9 @@ def _bits(values: AnyArray) -> AnyArray:
 
 
 def _plain(values: AnyArray) -> AnyArray:
-    """Convert booleans and dates to integers, and fixed-size binary to binary, so that they compare with these types.
+    """Convert booleans and dates to integers, and fixed-size binary to binary.
 
-    Values of other types are returned unchanged.
+    Then dates can be compared with integers, for example. Values of other types are returned unchanged.
     """
     kind = values.type
     if pa.types.is_boolean(kind):

@@ -348,7 +348,8 @@ def _one_path(batch: EntryBatch) -> Strings:
     """Return, for each entry, the bound of ``file_path`` if its lower and upper bound are equal; otherwise null.
 
     If the bounds of a position delete file are equal, and are not truncated, all its rows belong to the one data file
-    at this location (Java: ``ContentFileUtil.referencedDataFile``). This function does not check for truncated bounds.
+    at this location (Java: ``ContentFileUtil.referencedDataFile``). This function does not check whether the bounds may
+    be truncated: `DeleteIndex.of_partition` deals with that case.
     """
     low, high = path_bounds(batch)
     return pc.if_else(pc.fill_null(pc.equal(low, high), False), low, pa.scalar(None, pa.string()))

@@ -171,7 +171,8 @@ def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple
 def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.StructArray:
     """Return the metrics ``stats`` of a column, with null in place of each bound that may not be exact.
 
-    A bound is exact if it is the lowest or the highest value in the file. It is replaced by null in these cases:
+    A bound is exact if it is the lowest or the highest value in the file. Other bounds are not trusted, because some
+    writers truncate an upper bound without incrementing it. A bound is replaced by null in these cases:
 
     - It is NaN.
     - The metrics have the field ``tight_bounds`` (V4), and it is false.
@@ -195,8 +196,9 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
 
     Some writers truncate an upper bound without incrementing its last character. For example, the highest value in a
     delete file is ``abcdef``, but the upper bound is ``abcd``. Because ``abcdef`` is above ``abcd``, a filter for
-    ``abcdef`` would wrongly exclude the delete file. The raised bound is ``abcd`` with four characters U+10FFFF
-    appended, which is above ``abcdef``. A bound of bytes gets 64 bytes 0xff instead.
+    ``abcdef`` would wrongly exclude the delete file. The raised bound is ``abcd`` with U+10FFFF, the highest code
+    point, appended four times, which is above ``abcdef``. A bound of bytes gets 64 bytes 0xff instead. It is very
+    unlikely that a value continues the old bound with so many of these characters or bytes, and is longer still.
 
     Parameters
     ----------
@@ -267,10 +269,11 @@ def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
 
 
 def _beyond(upper: AnyArray) -> AnyArray:
-    """Raise upper bounds of text or bytes so that they include longer values that begin with them.
+    """Raise each upper bound of text or bytes above the longer values that begin with it.
 
     This is needed because a writer may have truncated a bound without incrementing its last character. A bound of text
-    becomes binary and gets one byte 0xff at its end, which no UTF-8 text contains. A bound of bytes gets 64 bytes 0xff.
+    becomes binary, and one byte 0xff is appended. No UTF-8 text contains this byte, so one is enough. To a bound of
+    bytes, 64 bytes 0xff are appended, because it is very unlikely that a longer value continues with so many of them.
     Bounds of other types are not changed.
     """
     if pa.types.is_string(upper.type):

@@ -150,9 +150,10 @@ def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
     Raises
     ------
     UnsupportedError
-        There are more than 268,435,456 pairs, and they are not all in one `Spans`. For example, some position deletes
-        reference one data file each, and others apply to a whole partition. In a single `Spans`, any number of pairs is
-        allowed, because the lists then overlap in one array.
+        There are more than `MOST_VALUES` (about 268 million) pairs, and they are not all in one `Spans`. This can
+        happen if some position deletes reference one data file each, and others apply to a whole partition. If all
+        pairs are in one `Spans`, any number is allowed, because the lists then overlap in one array. Otherwise each
+        pair needs its own item in an array.
     """
     stretches = [f for f in found if isinstance(f, Spans) and bool((f.stop > f.start).any())]
     pairs = [f for f in found if not isinstance(f, Spans) and len(f[0])]

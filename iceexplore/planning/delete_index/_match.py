@@ -49,9 +49,9 @@ def match_deletes(
     position delete that references one data file applies to no other, and no position delete applies to a data file
     whose location is outside the delete's bounds of ``file_path``. An equality delete does not apply to a data file if
     the bounds and the counts of nulls and NaN prove that no row of the data file equals a row of the delete in the
-    equality columns. Bounds that are missing, damaged or NaN exclude nothing, nor do bounds that may be truncated,
-    because some writers cut an upper bound without incrementing it. An equality delete file may also have other columns
-    than the equality columns; their metrics are ignored.
+    equality columns. Bounds are ignored if they are missing, damaged, NaN or possibly truncated: some writers truncate
+    an upper bound without incrementing it, so that it is below the highest value. An equality delete file may also have
+    other columns than the equality columns; their metrics are ignored.
 
     If one of these faults is found, a problem that describes it is added to ``state.problems``:
 
@@ -59,9 +59,9 @@ def match_deletes(
     - A deletion vector references no data file: it does not apply.
     - A delete references a data file in another partition, or one with a higher data sequence number: the delete does
       not apply.
-    - A delete spells the location of its data file in another way than the entry of the data file does, and the two
-      also differ in canonical form. But without scheme and authority they are equal or, in a moved table, both lead to
-      one file: the delete applies.
+    - The location that a delete references and the location in the data file's entry differ, even in canonical form.
+      But they are equal without scheme and authority or, in a moved table, resolve to the same real file: the delete
+      applies.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class DeleteIndex:
 
     @cached_property
     def named(self) -> tuple[Ints, Ints, Mask]:
-        """Return all pairs of a data file and a delete that references this one file, as three arrays.
+        """Return all pairs of a data file and a delete that references exactly this file, as three arrays.
 
         The arrays have one item per pair: the row number of the data file, the row number of the delete, and a boolean.
         The boolean is True if the delete references the data file by a location that differs from the data file's own
@@ -220,8 +220,9 @@ class DeleteIndex:
         """Return a mask of `found`: True for position delete files that may apply to several data files.
 
         These are the ones that reference no single data file. If the lower and the upper bound of ``file_path`` are
-        equal, the delete usually references the data file at this location. But if none of `files` is there, the mask
-        is True for this delete too: writers truncate bounds, so both may be the beginning of several longer paths.
+        equal, the delete is taken to reference the data file at this location. But if none of `files` has this
+        location, the mask is True for the delete: the bounds may be truncated, and thus only the common beginning of
+        several locations.
         """
         lost = self.found.by_bounds.copy()
         lost[self.named[1]] = False

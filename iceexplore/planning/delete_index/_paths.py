@@ -82,11 +82,11 @@ def _by_meaning(
     theirs: Ints,
     otherwise: Mask,
 ) -> None:
-    """Find the data files of deletes that reference them by another location, such as ``s3a://b/x`` for ``s3://b/x``.
+    """Pair deletes with data files whose locations are written differently, such as ``s3a://b/x`` and ``s3://b/x``.
 
     Locations are compared in canonical form, then by the real file that they resolve to (only in a moved table), then
-    by path without scheme and authority. The file names, after the last slash, must be equal in all three cases. The
-    last three parameters are changed in place.
+    by path without scheme and authority (only under the conditions that `named_files` describes). In all three cases,
+    the file names (the part after the last slash) must be equal. The last three parameters are changed in place.
 
     Parameters
     ----------
@@ -236,8 +236,8 @@ def path_intervals(
     prefixes
         If the table has moved, its known prefixes (the folders that its locations begin with, such as
         ``s3://bucket/t``), the longest first; otherwise empty. One file may have a location under each prefix, so
-        only locations under the same prefix can be compared: the prefix with the most data files. Data files outside
-        this prefix, and deletes with a bound outside it, get the widest interval.
+        only locations under the same prefix can be compared. The prefix with the most data files is chosen. Data files
+        outside this prefix, and deletes with a bound outside it, get the widest interval.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)

@@ -91,7 +91,7 @@ class Scope:
         return Spans(self.deletes[order], start, stop)
 
     def overlapping(self, intervals: Intervals) -> tuple[Spans, Spans]:
-        """Return the pairs of a data file and a delete in one group whose intervals of one column overlap.
+        """Return the pairs of a data file and a delete in the same group, if their intervals of one column overlap.
 
         Sequence numbers are not compared. If two intervals overlap, one begins inside the other. The first result has
         the pairs in which the delete's interval begins inside the data file's, or both begin at the same rank. The

@@ -89,7 +89,7 @@ class Reasons:
 
     @staticmethod
     def _only(stats: dict[str, Any]) -> str:
-        """Return ``null``, ``NaN`` or ``null or NaN`` if a column has no other values in a file, otherwise nothing."""
+        """Return ``null``, ``NaN`` or ``null or NaN`` if a column has only such values in a file; otherwise ``""``."""
         values, nulls, nans = (stats.get(name) or 0 for name in ("value_count", "null_count", "nan_count"))
         if not values or nulls + nans != values:
             return ""
@@ -104,15 +104,15 @@ class Reasons:
     def alone(self, delete: int, live: dict[str, str]) -> Reason:
         """Explain why a delete applies to no data file of the plan.
 
-        The reason is the filter, the location that the delete references, its partition or its sequence number. The
-        column bounds and null counts of data files are not considered.
+        There are four possible reasons: the filter, the location that the delete references, the delete's partition and
+        the delete's sequence number. The column bounds and null counts of data files are not considered.
 
         Parameters
         ----------
         live
             The result of `live_places`: locations of live data files, by canonical form. If the delete references one
-            data file, these must include all live data files with the same path (the location without scheme and
-            authority). Otherwise ``live`` is not used.
+            data file, ``live`` must include all live data files with the same path (the location without scheme and
+            authority). If the delete references no single data file, ``live`` is not used.
         """
         m = self.matching
         if m.ruled_out[delete]:
@@ -126,7 +126,10 @@ class Reasons:
         return self._no_place(delete)
 
     def _filter_sentence(self, delete: int) -> str:
-        """Explain that the filter excludes an equality delete, and show the bounds of its equality columns."""
+        """Explain that the filter excludes an equality delete, and show the bounds of its equality columns.
+
+        If the delete has no metrics of these columns, the explanation is that its partition does not match.
+        """
         m = self.matching
         ranges = []
         for column, stats in m.found.batch.stats.items():
@@ -139,7 +142,10 @@ class Reasons:
         return f"the filter {what} excludes it: {why}"
 
     def _apart(self, file: int, delete: int) -> Reason:
-        """Explain why a delete does not apply to the data file that it references: other partition, or newer file."""
+        """Explain why a delete does not apply to the data file that it references.
+
+        Either the two are in different partitions, or the delete's sequence number is below that of the data file.
+        """
         m = self.matching
         if m.groups[0][file] != m.groups[1][delete]:
             one = partition_texts(m.state, m.files.take([file]))
