@@ -351,16 +351,16 @@ def _rows(found: RangeMap, order: _Ints, rows: int) -> _Ints:
 def _names(group: _Ints, row: _Ints, groups: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
     """Return the names of partitions (or snapshots) to write beside rows of the picture, as pairs of row and name.
 
-    The name of a partition is written beside the row of its first file. If several partitions begin in one row, only
-    the first of their names is written. If more than `_NAMES` names remain, only every second of them is written,
-    or every third, and so on.
+    A row of the picture shows one or several files. The name of a partition is written beside the row that shows its
+    first file. If several partitions begin in one row, only the name of the first one is written. If more than `_NAMES`
+    names remain, only every second of them is written, or every third, and so on.
 
     Parameters
     ----------
     group
         For each file, from top to bottom, the index in ``groups`` of its partition or snapshot.
     row
-        For each of the same files, the index of its row.
+        For each file, in the same order, the index of its row in the picture.
     groups
         The names of all partitions or snapshots.
     """
@@ -373,7 +373,10 @@ def _names(group: _Ints, row: _Ints, groups: tuple[str, ...]) -> tuple[tuple[int
 
 
 def _drawn(found: RangeMap) -> RangeChart:
-    """Convert a range map to the positions, cells and texts from which the picture is drawn."""
+    """Convert a range map to a `RangeChart`, which has everything that is drawn: the axis, the cells and the texts.
+
+    A cell is a line or rectangle that shows the range of one file, or of several similar files.
+    """
     strips = []
     for number, name in enumerate(KINDS):
         counts = np.bincount(found.verdict[found.kind == number], minlength=len(VERDICTS))

@@ -1,8 +1,9 @@
-"""Find, for each file, the stops at which an edge of the filter's range makes the plan skip the file.
+"""Find out which files a plan still reads if the edges of the filter's range are moved to other values.
 
-A range such as ``id >= 5 and id <= 9`` has two edges. Users can move an edge to certain values of the column, called
-stops (see `Stops`). With the edge at a stop, the plan skips the file if the file's metadata proves that no row matches
-the predicate of the edge, for example ``id >= 5``. Such proofs follow the same rules as in planning.
+A range such as ``id >= 5 and id <= 9`` has two edges, ``id >= 5`` and ``id <= 9``. Users can move an edge to certain
+values of the column, called stops (see `Stops`). If the lower edge is moved to the stop 7, its predicate becomes
+``id >= 7``. The plan skips a file if the file's metadata proves that no row matches this predicate. Such proofs follow
+the same rules as in planning.
 """
 
 from __future__ import annotations
@@ -72,15 +73,17 @@ class Spans:
 
 @dataclass(frozen=True)
 class StopPredicates:
-    """Two predicates per stop: the lower edge of the filter's range at this stop, and the upper edge at this stop.
+    """The predicates of the two edges of the filter's range, for each stop to which users can move an edge.
 
-    A stop is a value to which users can move an edge. At the stop 5 of the column ``id``, the predicates are usually
-    ``id >= 5`` and ``id <= 5``.
+    A stop is a value of the column. If the lower edge of a range of ``id`` is moved to the stop 5, its predicate is
+    usually ``id >= 5``. If the upper edge is moved to this stop, its predicate is usually ``id <= 5``.
 
     Attributes
     ----------
-    lower, upper
-        One predicate per stop, in the order of the stops.
+    lower
+        For each stop, in ascending order, the predicate of the lower edge at the stop.
+    upper
+        For each stop, in ascending order, the predicate of the upper edge at the stop.
     """
 
     lower: tuple[Predicate, ...]
@@ -90,10 +93,13 @@ class StopPredicates:
     def of(cls, stops: Stops, field_id: int, name: str, kind: Type) -> StopPredicates:
         """Build two predicates per stop: one for a lower edge at the stop, one for an upper edge.
 
+        A stop is a value to which users can move an edge of the filter's range. For the stop 5 of the column ``id``,
+        the predicates are usually ``id >= 5`` and ``id <= 5``.
+
         Parameters
         ----------
         stops
-            The stops, with the operators to use.
+            The stops, and for each stop the operators of its two predicates.
         field_id, name, kind
             Field id, name and type of the column.
         """
@@ -104,11 +110,11 @@ class StopPredicates:
         return cls(*pairs)
 
     def spans(self, rows: int, sources: MetricsSources) -> Spans:
-        """Return the range of the column's values in each file or manifest, as indices of stops.
+        """Return the range of the column's values in each file or manifest, as indices of stops (see `Spans`).
 
-        A range is computed from each kind of metrics that the files or manifests have: from the values of each
-        partition field (for manifests, from its partition summary), and from the bounds of the column. The result is
-        the intersection of these ranges.
+        The range is first computed from each kind of metrics separately: from the values of each partition field (for
+        manifests, from the field's partition summary), and from the bounds of the column. The result is the
+        intersection of these ranges.
 
         Parameters
         ----------
@@ -146,14 +152,14 @@ class StopPredicates:
         return out
 
     def unusable(self, sources: Sequence[MetricsSource]) -> set[int]:
-        """Return the indices of the stops to which users should not be able to move an edge.
+        """Return the indices of the stops that users should not be offered, as a partition field has no effect there.
 
-        These are stops at which a partition field excludes no file, because the predicate of an edge at this stop has
-        no projection to the field, although predicates at other stops have one. For example, a file is skipped because
-        of its partition value if the edge is at the stop 10 or at the stop 30. If the predicate at the stop 20 has no
-        projection, the file is read if the edge is at 20. Users would not understand this.
+        A stop is a value to which users can move an edge of the filter's range. A partition field can exclude files
+        only if the predicate of the edge has a projection to the field. At some stops it has none, for example because
+        the transform ``truncate`` would overflow. There, a file could be read although it is skipped at another stop
+        where the filter's range is wider. Users would not understand this.
 
-        A partition field to which no predicate at all has a projection is ignored.
+        A partition field to which no predicate has a projection is ignored: it excludes no file at any stop.
 
         Parameters
         ----------
@@ -184,9 +190,12 @@ def _projected(source: MetricsSource, p: Predicate) -> Predicate | None:
 def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
     """Count, for each file or manifest, the predicates in ``side`` that may match one of its rows.
 
+    If ``source`` has the metrics of a partition field, the predicates are first projected to this field. A predicate
+    without a projection may match every file.
+
     The number is found by bisection, for all files at once. For this, bounds and literals must have types that can be
-    compared, and the operators of all predicates, after projection, must be ``>`` and ``>=`` only, or ``<`` and ``<=``
-    only. Otherwise, every predicate is evaluated.
+    compared, and the operators after projection must be ``>`` and ``>=`` only, or ``<`` and ``<=`` only. Otherwise,
+    each predicate is evaluated on its own.
 
     Parameters
     ----------
@@ -236,8 +245,9 @@ def _plain(
     Parameters
     ----------
     asked
-        The predicates, each with one literal; None for a predicate that has no projection to the partition field. At
-        least one is not None, and all have the same type.
+        The predicates on the column or partition field to which the bounds belong, each with one literal. None is in
+        the place of a predicate that has no projection to the partition field. At least one element is a predicate, and
+        all predicates have the same type.
     lower, upper
         The bounds, one element per file or manifest.
 

@@ -1,8 +1,10 @@
-"""Choose stops, which are the values of a column to which users of a range map can move an edge of the filter's range.
+"""Choose stops: the values of a column to which users of a range map can move an edge of the filter's range.
 
-As edges can only be moved to stops, a range map needs no bounds to decide which files the plan reads. Instead, it
-stores indices of stops: for each file, to which stops a lower or an upper edge can be moved so that the plan still
-reads the file. Code that draws the map compares these indices, so it need not know how values of each type are ordered.
+A range map is a picture of the range of values that each file has in one column. It shows which files the plan reads
+if users move an edge, for example from ``id >= 5`` to ``id >= 7``. As edges can only be moved to stops, the map does
+not need the files' bounds for this. Instead, it stores indices of stops: for each file, to which stops a lower or an
+upper edge can be moved so that the plan still reads the file. Code that draws the map compares these indices, so it
+need not know how values of each type are ordered.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ _DAY = 86_400 * _SECOND
 
 @dataclass(frozen=True)
 class RangeFilter:
-    """A filter, split into a range of one column and its other conditions.
+    """A filter, split into a range of one column and the other conditions of the filter.
 
     Attributes
     ----------
@@ -66,7 +68,7 @@ class RangeFilter:
     upper
         The same for the limit from above, such as ``id < 9`` or ``id = 5``.
     rest
-        The other conditions, joined with ``and``.
+        The other conditions, joined with ``and``; always true if there are none.
     """
 
     lower: Predicate | None
@@ -77,8 +79,8 @@ class RangeFilter:
 def range_filter(expression: Expression, field_id: int) -> RangeFilter:
     """Split a filter into a range of the column with this field id, and the other conditions.
 
-    Only comparisons of the column that are joined with ``and`` at the top level of the filter belong to the range.
-    Comparisons inside an ``or``, for example, belong to the other conditions.
+    Only comparisons of the column with ``=``, ``<``, ``<=``, ``>`` or ``>=`` that are joined with ``and`` at the top
+    level of the filter belong to the range. Comparisons inside an ``or``, for example, belong to the other conditions.
     """
     lower: list[Predicate] = []
     upper: list[Predicate] = []
@@ -100,7 +102,7 @@ def range_filter(expression: Expression, field_id: int) -> RangeFilter:
 
 @dataclass(frozen=True)
 class Stops:
-    """Values of a column in ascending order, to which an edge of the filter's range can be moved.
+    """The stops of a column: the values, in ascending order, to which an edge of the filter's range can be moved.
 
     Attributes
     ----------
@@ -117,8 +119,8 @@ class Stops:
         For each stop, the operator of an upper edge that is moved to it: ``<=``. If the upper edge of the plan's own
         filter has ``<``, such as ``id < 9``, the operator at the stop 9 is ``<``.
     even
-        True if the stops are drawn at equal distances; False if the distances are in proportion to the differences
-        between their values.
+        True if the stops are drawn at equal distances; False if the distance between two stops is in proportion to the
+        difference between their values.
     """
 
     values: tuple[Any, ...]
@@ -165,7 +167,7 @@ def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, m
     kind
         The column's type.
     lower, upper
-        Bounds of the column, one per file; null where unknown.
+        The lower bounds and the upper bounds of the column, one per file; null where unknown.
     edges
         The filter's range of the column. The literals of its edges become stops too.
     most
@@ -191,8 +193,9 @@ def _sampled(values: AnyArray) -> list[Any]:
     """Return the lowest value, the highest value and a sample of all values, in ascending order.
 
     Nulls, infinities and NaN are left out first; if no value remains, the list is empty. The sample consists of every
-    nth value, where n is chosen so that there are fewer than twice `_SAMPLE` of them. Texts are cut to `_LONGEST`
-    characters, and binary values to `_LONGEST` bytes. The list may contain equal values.
+    nth value, where n is chosen so that the sample has fewer than twice `_SAMPLE` values. Texts are cut to `_LONGEST`
+    characters, and binary values to `_LONGEST` bytes. The list may contain equal values: for example, the lowest value
+    may also be in the sample.
     """
     there = values.drop_null()
     if pa.types.is_floating(there.type):
@@ -306,8 +309,8 @@ def _nice(wanted: Decimal, *, least: int = 0) -> Decimal:
     wanted
         The number to round. If it is 0 or negative, and ``least`` is 0, the result is 1.
     least
-        The lowest possible result, 0 or positive. If it is positive and ``wanted`` is not above it, it is returned as
-        it is, without rounding.
+        The lowest possible result, 0 or positive. If ``least`` is positive and ``wanted`` is not greater, the result is
+        ``least``, without rounding.
     """
     if wanted <= least or wanted <= 0:
         return Decimal(least or 1)

@@ -31,13 +31,14 @@ _MOST_JUDGED = 200_000
 
 
 def plan_totals(plan: PlannedScan) -> dict[str, int | None]:
-    """Return the plan's totals by name, such as ``files`` and ``bytes`` (those of the data files that it reads).
+    """Return the plan's totals by name, such as ``files``, the number of data files that it reads.
 
-    Two totals may be None: ``files_in_table`` (all live data files; in an incremental plan, those that its snapshots
-    added) and ``skipped_files`` (those of them that the plan does not read). Both include the files in skipped
-    manifests. As planning does not read these manifests, the numbers of their files are taken from the root (the
-    manifest list, or the root manifest of V4). The two totals are None if the root lacks one of these numbers, or if an
-    incremental plan skips manifests, because a root does not count files by the snapshot that added them.
+    ``files_in_table`` is the number of all live data files; in an incremental plan, it is the number of files that the
+    planned snapshots added. ``skipped_files`` is the number of these files that the plan does not read. Both totals
+    include the files in skipped manifests. As planning does not read these manifests, their file counts are taken from
+    the root (the manifest list, or the root manifest of V4). Both totals are None if the root lacks one of these
+    counts. They are also None if an incremental plan skips manifests, because a root does not count files by the
+    snapshot that added them.
 
     ``row_groups`` and ``row_groups_in_files`` are left out if the plan has not checked row groups.
     """
@@ -105,7 +106,11 @@ def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
 
 
 def plan_card(plan: PlannedScan) -> Card:
-    """Build the card that represents a plan: its totals, what remains after each level, reasons, notes and warnings."""
+    """Build the card that represents a plan in notebooks.
+
+    The card shows the plan's totals, the numbers of files, rows and bytes that remain after each step of pruning, the
+    reasons why manifests, files and row groups are skipped, and the plan's notes and warnings.
+    """
     numbers = plan_totals(plan)
     total = numbers["files_in_table"]
     of = "" if total is None else f" of {total:,}"

@@ -82,14 +82,15 @@ def snapshot_text(state: TableState) -> str:
 def summarize(
     differing: list[tuple[str, str, str]], counts: Mapping[str, int], numbers: Mapping[str, int | None]
 ) -> str:
-    """Summarize the differences in a few sentences.
+    """Summarize the differences between the plans ``a`` and ``b`` in a few sentences.
 
     Parameters
     ----------
     differing
         The result of `describe_differences`.
     counts
-        Numbers of data files by the key ``both`` (both plans read them), ``a`` or ``b`` (only this plan reads them).
+        Three numbers of data files, by key: ``both`` (files that both plans read), ``a`` (files that only plan ``a``
+        reads) and ``b`` (files that only plan ``b`` reads).
     numbers
         The totals of the plan ``b`` minus those of the plan ``a``, by name. Only ``files``, ``rows``, ``bytes`` and
         ``metadata_bytes`` are used; None and missing totals count as 0.
@@ -241,8 +242,8 @@ class PlanComparison:
         """One row per data file that either plan reads.
 
         The first columns are ``read_by`` ("both", "a" or "b"), ``file_path``, ``spec_id``, ``partition``, ``rows`` and
-        ``bytes``. Then there are two columns of each of the following kinds, one per plan, such as ``whole_a`` and
-        ``whole_b``. They are null if the plan does not read the file.
+        ``bytes``. Each of the following is in two columns, one per plan, such as ``whole_a`` and ``whole_b``. If a plan
+        does not read the file, the columns of this plan are null.
 
         - ``residual``: the part of the filter that must still be evaluated on the file's rows, as SQL.
         - ``whole``: whether metadata proves that every row matches the filter.
@@ -255,8 +256,8 @@ class PlanComparison:
         """One row per setting in which the plans differ: ``what`` (its name), and its values in plans ``a`` and ``b``.
 
         The names are ``filter``, ``columns``, ``table``, ``snapshot``, ``from snapshot`` (where an incremental plan
-        starts), ``format version``, ``schema``, ``partition spec``, ``row groups`` (whether the plan has checked them)
-        and ``split size``. All values are texts for display.
+        starts), ``format version``, ``schema``, ``partition spec``, ``row groups`` (whether the plan has checked row
+        groups) and ``split size``. All values are texts for display.
         """
         rows = [{"what": what, "a": x, "b": y} for what, x, y in self._asked]
         return to_frame(pa.Table.from_pylist(rows, schema=_DIFFERENCES))

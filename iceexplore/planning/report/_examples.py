@@ -38,7 +38,8 @@ class Examples:
         By field id, up to five values of the column as SQL, ascending. They are lower or upper bounds of data files, so
         texts may be truncated.
     filters
-        Up to four filters as SQL; none if no column has known bounds or nulls.
+        Up to four filters as SQL. They compare columns with their bounds, or select nulls. The tuple is empty if no
+        bound can be used and no column is known to have nulls.
     """
 
     values: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -48,8 +49,9 @@ class Examples:
 def examples_of(state: TableState) -> Examples:
     """Return example values and filters for a table, taken from the bounds in one data manifest.
 
-    The bounds are those of the first 500 data files in the manifest, and of the first 200 columns with metrics. If a V4
-    root lists data files itself, it is used instead of a manifest. A table without data files has no examples.
+    To limit the work, only the first 500 entries of data files in the manifest are used, and only the first 200 columns
+    that have metrics. If the root manifest of a V4 table lists data files itself, these files are used instead of those
+    in another manifest. For a table without data files, there are no examples.
     """
     leaf = _first_leaf(state)
     if leaf is None:
@@ -76,8 +78,8 @@ def examples_of(state: TableState) -> Examples:
 def _first_leaf(state: TableState) -> Manifest | None:
     """Return the first live data manifest; None if there is none.
 
-    If a V4 root lists data files itself, the result is a `Manifest` object that contains the root's entries for files,
-    but not those for manifests.
+    If the root manifest of a V4 table lists data files itself, the result is a `Manifest` object that contains the root
+    manifest's entries for files, but not its entries for manifests.
     """
     root = state.root()
     if root is None:
@@ -155,12 +157,12 @@ def _order(state: TableState, ids: list[int]) -> list[int]:
 def _filters(columns: Sequence[Column], middle: Mapping[int, str], nulls: Sequence[Column]) -> Iterator[str]:
     """Yield up to four filters as SQL.
 
-    First come up to three comparisons of single columns, such as ``id = 5``. Their columns have different types: of two
-    columns of the type long, only the first is compared. All date and time types count as one type. Columns of the
-    types binary and fixed are not compared.
+    The first filters, at most three, compare one column each, as in ``id = 5``. Each compares a column of a different
+    type: of two columns of the type long, only the first is compared. All date and time types count as one type.
+    Columns of the types binary and fixed are not compared.
 
-    If there are two or three comparisons, one more filter follows, which joins the first two with ``and``. If there is
-    none or one, the filter that follows is ``is null`` for the first column in ``nulls``, if there is one.
+    One more filter may follow. If there are two or three comparisons, it joins the first two with ``and``. If there are
+    fewer, it tests whether the first column in ``nulls`` is null; if ``nulls`` is empty, it is left out.
 
     Parameters
     ----------

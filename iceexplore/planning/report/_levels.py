@@ -57,23 +57,27 @@ class Counts(NamedTuple):
 
 
 def root_level(plan: PlannedScan) -> str:
-    """Return the name of the level that prunes whole manifests: ``manifest list``, or ``root manifest`` in V4."""
+    """Return the name of the metadata file with which whole manifests are pruned.
+
+    The name is ``manifest list``, or ``root manifest`` in V4.
+    """
     return "root manifest" if any(s.root.dialect.has_root_manifest for s in plan.roots) else "manifest list"
 
 
 def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
     """Count the manifests, data files, rows and bytes that remain after each step of planning.
 
-    The table has `LEVELS_SCHEMA`. Its first row counts all live files; for an incremental plan, those that the
-    snapshots it covers added. The second row counts those that remain after manifests are pruned, and the third row
-    those that remain after data files are pruned. If the plan has checked row groups, a last row counts what remains
-    after row groups are pruned.
+    The table has `LEVELS_SCHEMA`. Its first row counts all live files; for an incremental plan, all files that the
+    planned snapshots added. The second row counts the files that remain after manifests are pruned, and the third row
+    the files that remain after data files are pruned. If the plan has checked row groups, a last row counts what
+    remains after row groups are pruned.
 
     Parameters
     ----------
     exact
-        True to read the pruned manifests too, so that the first row has all its numbers. If False, numbers that are
-        neither in the root nor in the snapshot's summary are null.
+        True to read the pruned manifests too, so that the first row has all its numbers. If False, the files in pruned
+        manifests are counted without reading them: a number is null if it is neither in the root (the manifest list, or
+        the root manifest of V4) nor in the snapshot's summary.
     """
     name = root_level(plan)
     read = [leaf for leaf in plan.leaves if leaf.root_row is not None]
@@ -102,13 +106,14 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
 
 
 def pruned_counts(scan: RootScan) -> list[Counts]:
-    """Return how many live files and rows each manifest in ``scan.pruned`` has, according to the root.
+    """Return how many live files and rows each pruned manifest has, according to the root that lists it.
 
-    No manifest is read. A root does not count bytes, so the bytes are None, or 0 if there are no live files.
+    The root is the manifest list, or the root manifest of V4. The manifests themselves are not read. A root does not
+    state the size of the files in a manifest, so the bytes are None, or 0 if there are no live files.
 
-    In the V4 draft, a manifest DV can remove entries from a manifest. Their number is subtracted from the number of
-    files; if it is unknown, the number of files is None. The root does not state how many rows the removed files have,
-    so the number of rows is None, or 0 if no file remains.
+    In the V4 draft, a manifest DV can remove entries from a manifest. The number of removed entries is subtracted from
+    the number of files; if it is unknown, the number of files is None. The root does not state how many rows the
+    removed files have, so the number of rows is None, or 0 if no file remains.
 
     For an incremental plan, all numbers are None, because a root does not count files by the snapshot that added them.
     """
@@ -135,13 +140,14 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
 def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
     """Return the first row of `levels_table`, which counts all live data files, before any are skipped.
 
-    For an incremental plan, these are all files that the snapshots it covers added.
+    For an incremental plan, these are all files that the planned snapshots added.
 
     Parameters
     ----------
     exact
-        True to read the pruned manifests and count their files. If False, the root's counts of files and rows are used,
-        and the bytes are taken from the snapshot's summary. A number is null if it is missing there.
+        True to read the pruned manifests and count their files. If False, these manifests are not read: the root's
+        counts of their files and rows are used, and the bytes are taken from the snapshot's summary. A number that the
+        root or the summary lacks is null.
     """
     manifests = sum(len(scan.rows) for scan in plan.roots)
     seen = [sum(getattr(leaf, unit) for leaf in plan.leaves) for unit in _UNITS]
@@ -178,8 +184,8 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
     """Return the total size in bytes of all files in the plan's snapshot, and a text about this number.
 
     The size is ``total-files-size`` in the snapshot's summary, which includes delete files. It is None if the summary
-    lacks it, or if the plan is incremental. The text states the source of the number, for the column ``known`` of
-    `levels_table`: ``bytes from the snapshot's summary``, for example.
+    lacks it, or if the plan is incremental. The text is for the column ``known`` of `levels_table`. It states where the
+    number comes from, such as ``bytes from the snapshot's summary``, or, for None, that the root does not count bytes.
     """
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))

@@ -95,14 +95,15 @@ class NodeEvidence:
     why
         The reason, in a sentence or two.
     terms
-        What the metadata of the manifest or file proves about the first sixty terms of the filter, such as ``id > 9``.
-        There is one element for each partition field on which a term can be evaluated, and one for the metrics of its
-        column, such as bounds and null counts. A V4 root can also have metrics of a transform of the column, such as
-        ``bucket[16](id)``; for these, there is one more element. For a term about which the metadata contains nothing,
-        there is a single element, with an empty ``by``.
+        What the metadata of the manifest or file proves about each term of the filter, such as ``id > 9``. Only the
+        first sixty terms are explained, because a filter can have thousands. A term can have several elements: one for
+        each partition field on which the term can be evaluated, and one for the metrics of the term's column, such as
+        bounds and null counts. A V4 root can also have metrics of a transform of the column, such as
+        ``bucket[16](id)``; there is one more element for these. A term about which the metadata contains nothing has a
+        single element, with an empty ``by``.
     residual
-        For a file that is read, the filter that must still be evaluated on its rows, as SQL. None for a manifest, for a
-        skipped file, and if metadata proves that every row of the file matches.
+        For a file that is read, the part of the filter that must still be evaluated on its rows, as SQL. None for a
+        manifest, for a skipped file, and if metadata proves that every row of the file matches.
     deletes, delete_count
         The first fifty deletes that apply to the data file, and the number of all deletes that apply to it.
     """

@@ -79,10 +79,11 @@ class Group:
 class PlanNodes:
     """The nodes of a plan's root, manifests and files, found by their ids.
 
-    The id of the root is ``root:<snapshot>``, with the id of the snapshot. Its children are manifests, such as
-    ``manifest:<snapshot>:2`` for row 2 of the root, and, in V4, files that the root lists itself, such as
-    ``file:<snapshot>:5`` for row 5 of the root. The children of a manifest are its files: ``file:<snapshot>:2:0`` is
-    row 0 of that manifest. `iceexplore.graph.Tree` uses the same ids.
+    The root is the manifest list or, in V4, the root manifest. Its id is ``root:<snapshot>``, with the id of the
+    snapshot. Its children are manifests, such as ``manifest:<snapshot>:2`` for row 2 of the root, and, in V4, files
+    that the root lists itself, such as ``file:<snapshot>:5`` for row 5 of the root. The children of a manifest are its
+    files: ``file:<snapshot>:2:0`` is the file in row 0 of the manifest ``manifest:<snapshot>:2``.
+    `iceexplore.graph.Tree` uses the same ids.
 
     The node of a skipped manifest or file has ``pruned`` among its ``marks``, and the first of its ``lines`` is the
     reason. To find the reason for a file, the filter is evaluated again on the manifest that lists it. The manifest is
@@ -126,8 +127,8 @@ class PlanNodes:
     def groups(self, node_id: str) -> tuple[Group, ...]:
         """Return the groups into which the children of a node are divided, in display order.
 
-        The groups are manifests or data files, read or skipped; each `Group` has their number. Groups without children
-        are left out, so the result is empty for a file.
+        A group contains either manifests or data files, and either those that the plan reads or those that it skips.
+        Groups without children are left out, so the result is empty for a file, which has no children.
 
         Parameters
         ----------
@@ -137,7 +138,7 @@ class PlanNodes:
         Raises
         ------
         OptionError
-            ``node_id`` is the id of another kind of node, or of a node in another snapshot.
+            ``node_id`` is the id of another kind of node, or of a root or manifest in another snapshot.
         """
         if self._scan is None or node_id.startswith("file:"):
             return ()
@@ -182,10 +183,10 @@ class PlanNodes:
         return self._files(leaf, start, count) if group == "read" else self._skipped(leaf, start, count)
 
     def first_task(self, node_id: str) -> int:
-        """Return the first row number, counted from 0, in `tasks_table` that has a data file of the given manifest.
+        """Return the row of `tasks_table`, counted from 0, at which the data files of a manifest begin.
 
-        The table has only data files that the plan reads. Those of the same manifest are in consecutive rows. The
-        result must not be used if the plan reads no file of the manifest.
+        The table has only the data files that the plan reads; files of the same manifest are in consecutive rows. If
+        the plan reads no file of the manifest, the result has no meaning.
 
         Parameters
         ----------
@@ -197,10 +198,12 @@ class PlanNodes:
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
         """Return the deletes that apply to the shown data files, and the number of such deletes that are left out.
 
-        At most ``most`` deletes are returned. They are chosen from the deletion vector of each data file, its first N
-        position delete files and its first N equality delete files, where N is ``max(most, MOST_OF_A_FILE)``. A delete
-        whose entry is not found again in the manifests is left out, too. The manifests are usually still in the cache,
-        so they are not read again.
+        At most ``most`` deletes are returned. A data file can have very many delete files, so not all of them are
+        considered, but only the deletion vector of each data file, its first N position delete files and its first N
+        equality delete files. N is ``max(most, MOST_OF_A_FILE)``.
+
+        To find the node ids of the deletes, the manifests that list them are searched. A delete that is not found is
+        left out, too. The manifests are usually still in the cache, so they are not read again.
 
         Parameters
         ----------
@@ -259,10 +262,10 @@ class PlanNodes:
         Returns
         -------
         dict
-            The key is a delete: the location of the delete file and None, or the location of a Puffin file and the
-            offset of a deletion vector in it. The value is a pair: the row of the manifest in the root, and the row of
-            the delete in the manifest. If a V4 root lists the delete itself, the pair is None and the row of the delete
-            in the root. Deletes that are not found are left out.
+            The key is a pair that identifies a delete: for a delete file, its location and None; for a deletion vector,
+            the location of its Puffin file, and its offset in this file. The value is a pair, too: the row of the
+            manifest in the root, and the row of the delete in the manifest. If a V4 root lists the delete itself, the
+            value is None and the row of the delete in the root. Deletes that are not found are left out.
         """
         if not len(entries) or self._scan is None:
             return {}
@@ -283,16 +286,17 @@ class PlanNodes:
         return found
 
     def delete_manifest(self, row: int, count: int, *, more: bool = False) -> SceneNode:
-        """Return the node of a delete manifest; its text shows the number of deletes that apply to the shown files.
+        """Return the node of a delete manifest, with a text such as ``3 deletes for the files shown``.
 
         Parameters
         ----------
         row
             The row of the manifest in the root.
         count
-            The number of deletes in the manifest that apply to the shown data files, as far as they are shown.
+            The number of shown deletes that the manifest lists. Each of them applies to a data file that is shown.
         more
-            Whether deletes that are not shown apply, too; some of them may be in this manifest.
+            True if more deletes apply to these files, but are not shown. Some of them may be in this manifest, so the
+            text begins with ``at least``.
         """
         assert self._scan is not None
         place = str(self._scan.root.entries["location"][row].as_py())

@@ -1,4 +1,4 @@
-"""Summarize why a plan skips manifests, data files and row groups: one row per reason, with the number of each."""
+"""Count the manifests, data files and row groups that a plan skips for each reason."""
 
 from __future__ import annotations
 

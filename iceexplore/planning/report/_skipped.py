@@ -99,7 +99,7 @@ def skipped_files(plan: PlannedScan, scan: RootScan, leaf: Manifest) -> pa.Table
     scan
         The root that lists the manifest.
     leaf
-        The manifest, or the files that a V4 root lists itself in the form of a manifest.
+        The manifest. For files that a V4 root manifest lists itself, a `Manifest` object that contains these files.
     """
     level = root_level(plan) if leaf.root_row is None else "leaf manifest"
     batch, rows = pruned_of(plan.state, scan, leaf, plan.filter)

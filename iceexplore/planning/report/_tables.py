@@ -43,8 +43,9 @@ def reads_table(plan: PlannedScan) -> pa.Table:
     """Return a table of `READS_SCHEMA` with one row per file that planning read.
 
     ``ms`` is the time to read the file, in milliseconds; it is 0 if the file was in the cache. ``bytes`` is the size of
-    a root or manifest. For any other file, it is the number of bytes that were read: for example, only the footer of a
-    data file, or a deletion vector in a Puffin file.
+    the file if it is a manifest list, root manifest or manifest. For any other file, ``bytes`` is the number of bytes
+    that were read, because usually only a part is read: the footer of a data file, for example, or a deletion vector in
+    a Puffin file.
     """
     return plan.once("reads", lambda: _reads_table(plan))
 

@@ -32,7 +32,7 @@ __all__ = ["PlanTree"]
 
 @dataclass(frozen=True, repr=False)
 class PlanTree:
-    """A drawn plan: the table, its root, manifests, data files and their deletes.
+    """A plan, drawn as a tree: the table, the manifest list or root manifest, the manifests, data files and deletes.
 
     The nodes of skipped manifests and files are grey and marked. They show the term of the filter that excludes them,
     such as ``id > 9``, and the bounds or partition values that were compared with it, such as ``bounds: id is 0 to 9``.

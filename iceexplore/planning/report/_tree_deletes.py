@@ -1,4 +1,4 @@
-"""Draw the deletes of a plan: those that apply to shown files, and those that are skipped."""
+"""Draw the deletes that apply to the shown data files of a plan, and the delete manifests that the plan skips."""
 
 from __future__ import annotations
 
@@ -151,8 +151,8 @@ def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> 
 def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
     """Return the deletes that apply to one data file, as rows of ``matched.deletes``.
 
-    The result has the file's deletion vector, then its position delete files (at most 200), then its equality delete
-    files (at most 200).
+    The result has the file's deletion vector, then its position delete files, then its equality delete files. To keep
+    the drawing small, it has at most `MOST_OF_A_FILE` delete files of each of the two kinds.
 
     Parameters
     ----------
