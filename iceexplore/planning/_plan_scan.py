@@ -350,17 +350,17 @@ def _damage(
     roots = [s.root.location for s in scans if s.root.location in faults]
     if roots:
         name = "root" if state.metadata.may_have_root_manifests else "manifest list"
-        out.append(f"Files are missing from this plan, as the {name} cannot be read in full: {_some(roots)}")
+        out.append(f"Files are missing from this plan, because the {name} cannot be read in full: {_some(roots)}")
     bad = [leaf.location for leaf in leaves if leaf.root_row is not None and not leaf.readable]
     if bad:
-        out.append(f"Files are missing from this plan, as manifests cannot be read in full: {_some(bad)}")
+        out.append(f"Files are missing from this plan, because manifests cannot be read in full: {_some(bad)}")
     names = scans[0].root.entries["location"].take(pa.array(deletes, pa.int64())).to_pylist() if deletes else []
     lost = {row: name for row, name in zip(deletes, names, strict=True) if name in faults}
     needed = concerned(state, scans[0].root, list(lost), files) if lost else []
     if needed:
         missing = _some([lost[row] for row in needed])
         what = "Deletes are missing from this plan and deleted rows reappear"
-        out.append(f"{what}, as delete manifests cannot be read in full: {missing}")
+        out.append(f"{what}, because delete manifests cannot be read in full: {missing}")
     return out
 
 

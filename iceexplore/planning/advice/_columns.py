@@ -205,10 +205,12 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
     wanted = wanted_of(expression, spread.axis)
     counted = pc.struct_field(stats, "null_count").null_count < len(stats)
     if wanted is None or (wanted.nulls and not counted):
-        reason = "NaN use only NaN counts, not bounds" if wanted is None else "null need null counts, which are missing"
-        out.notes.append(
-            f"{name}: tests for {reason}, so the effect of sorting or partitioning by this column is not estimated"
+        reason = (
+            "tests for NaN use only NaN counts, not bounds"
+            if wanted is None
+            else "tests for null need null counts, which are missing"
         )
+        out.notes.append(f"{name}: {reason}, so the effect of sorting or partitioning by this column is not estimated")
         return out
     distinct = distinct_by_statistics(scene.metadata, field_id)
     guessed = None if distinct else distinct_by_bytes(stats, spread)
@@ -273,7 +275,8 @@ def _estimates(
     assumes = [_EVEN, "each partition keeps its number of files"]
     if shares.shuffled:
         assumes.append(
-            "nearly every file spans the whole range, so the distribution in the middle of the range is unknown"
+            "most files have about the same bounds as the other files of their partition, so the distribution of "
+            "values between these bounds is unknown"
         )
     if wanted.points and spread.axis.step != 1:
         rare = (

@@ -58,7 +58,8 @@ def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> 
         "small-files",
         "compact small files",
         f"{many:,} of the {len(tasks):,} files read are smaller than {human_bytes(limit)}, in "
-        f"{amount(int(worth.sum()), 'partition')} with at least {_MIN_INPUT_FILES} such files.",
+        f"{amount(int(worth.sum()), 'partition')} with at least {_MIN_INPUT_FILES} such files "
+        "(the default min-input-files of rewrite_data_files).",
         Reading(len(tasks), total),
         Reading(len(tasks) - fewer, total),
         statements=(call("rewrite_data_files", table),),
@@ -110,7 +111,7 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
     if equality or share >= _DELETED:
         yield Suggestion(
             "deletes",
-            "rewrite data files with deletes",
+            "rewrite data files that have deletes",
             why,
             before,
             Reading(data.files, round(data.bytes - dead)),

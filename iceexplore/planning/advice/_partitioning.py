@@ -216,7 +216,7 @@ def candidates(
         if buckets > 1 and buckets * old <= _MAX_BUCKETS and (values is None or values >= 4 * buckets * old):
             found = _hashed(every, left, points, buckets)
             if found is not None:
-                assumes = "the column has many different values, and bucket spreads them evenly"
+                assumes = "the column has many different values, and the bucket transform spreads them evenly"
                 yield Candidate(BucketTransform(buckets * old), *found, assumes)
     if points:
         return
@@ -231,7 +231,7 @@ def candidates(
             found = _cut(spread, every, left, wanted, text_units(spread.axis, length))
             if found is not None:
                 size = spread.axis.shared_characters + length  # `truncate` has a width in characters, not in bytes
-                yield Candidate(TruncateTransform(size), *found, "prefixes occur equally often")
+                yield Candidate(TruncateTransform(size), *found, "all prefixes of this length occur equally often")
                 break
 
 

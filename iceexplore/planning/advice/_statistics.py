@@ -79,7 +79,8 @@ def missing_bounds(
         ),
         assumes=""
         if share is None
-        else f"bounds would prune the same share of these files as of the others ({percent(1 - share)})",
+        else "bounds would prune the same share of these files as of the files that have bounds "
+        f"({percent(1 - share)})",
         column=column,
     )
 
@@ -143,8 +144,8 @@ def cut_bounds(
         "bounds",
         f"write full bounds of {column}",
         f"bounds of {column} are truncated to {longest} characters, but the filter has longer values: "
-        f"{amount(gone, 'file')} ({human_bytes(lost)}) {'has' if gone == 1 else 'have'} a bound that may be one of "
-        "these values, truncated.",
+        f"{amount(gone, 'file')} ({human_bytes(lost)}) {'has' if gone == 1 else 'have'} a bound that equals one of "
+        "these values after truncation, so the bound cannot exclude this value.",
         now,
         Reading(now.files - gone, now.bytes - lost),
         basis="at most",

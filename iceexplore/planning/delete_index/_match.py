@@ -356,7 +356,7 @@ class DeleteIndex:
         nameless = self.found.vector & bool_array(self.found.referenced.is_null())
         for at in np.flatnonzero(nameless)[:_MOST_NOTES].tolist():
             where = self.found.batch.entries["location"][at].as_py()
-            text = "A deletion vector references no data file; it is not applied."
+            text = "A deletion vector references no data file, so it is not applied."
             self.state.problems.add(problem("delete-scope", where, text, field="143 referenced_data_file"))
         files, deletes, otherwise = self.named
         applies = self.in_scope
@@ -387,9 +387,15 @@ class DeleteIndex:
         referenced = self.found.referenced[delete].as_py()
         more = f" ({count} such pairs of a data file and a delete)" if count > _MOST_NOTES else ""
         if kind == "otherwise":
-            how = "by a location with another scheme or authority; the delete is applied because the paths are equal"
+            how = (
+                "by a location with another scheme or authority than in the file's manifest entry; the delete is "
+                "applied because the paths are equal"
+            )
             if path_only(referenced) != path_only(name):
-                how = "by another location than its entry; the delete is applied because both lead to the same file"
+                how = (
+                    "by a location that differs from the one in the file's manifest entry; the delete is applied "
+                    "because both lead to the same file"
+                )
             text = f"A delete references its data file {how}{more}."
             field = "143 referenced_data_file"
             item = problem("delete-path", where, text, field=field, found=referenced, expected=name)

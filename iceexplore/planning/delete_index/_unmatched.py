@@ -60,7 +60,7 @@ class Reasons:
     def of_path(self, file: int, delete: int) -> Reason:
         """Explain that the location of the data file is outside the position delete's bounds of ``file_path``."""
         low, high = (b[delete].as_py() for b in path_bounds(self.matching.found.batch))
-        return "file-path", f"it removes rows only of data files whose locations are from {low} to {high}"
+        return "file-path", f"its bounds of file_path, {low} to {high}, exclude the location of the data file"
 
     def of_bounds(self, file: int, delete: int) -> Reason:
         """Explain that the metrics of a column prove that an equality delete matches no row of a data file."""
@@ -201,7 +201,11 @@ class Reasons:
             return "partition", f"no data file of the plan is in its partition, {text}"
         oldest, own = int(m.file_sequence[mine].min()), int(m.found.sequence[delete])
         word = "above" if m.found.equality[delete] else "at or above"
-        count = f"the lowest of the {len(mine):,} data files" if len(mine) > 1 else "that of the only data file"
+        count = (
+            f"the lowest sequence number of the {len(mine):,} data files"
+            if len(mine) > 1
+            else "that of the only data file"
+        )
         return "sequence", f"its sequence number {own} is not {word} {oldest}, {count} in {where}"
 
 

@@ -160,7 +160,8 @@ def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Cl
         notes.append(f"No file has comparable bounds of these columns: {', '.join(without)}.")
     if not sure and len(ids) - len(without) > len(rows):
         notes.append(
-            f"The table has no sort order: these are its first {len(rows)} columns with bounds; choose with columns=."
+            f"The table has no sort order, so only its first {len(rows)} columns with bounds are shown; choose others "
+            "with columns=."
         )
     return Clustering(plan.state.name, len(batch), pa.Table.from_pylist(rows, schema=_COLUMNS), tuple(notes))
 

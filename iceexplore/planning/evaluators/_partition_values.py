@@ -168,7 +168,7 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
     """
     if pa.types.is_null(arrow_type(kind)):
         if any(v is not None for v in values):
-            raise OptionError(f"{what} is of type unknown: give only None as its values")
+            raise OptionError(f"{what} has the Iceberg type unknown: give only None as its values")
         return pa.nulls(len(values))
     try:
         raw = [None if v is None else encode_value(kind, _plain(type_base(kind), v)) for v in values]

@@ -157,8 +157,7 @@ def _column(plan: PlannedScan, column: str | None) -> tuple[str, NestedField]:
     if name not in known:
         near = nearest(str(name), [*known])
         raise OptionError(
-            f"no column {str(name)[:80]!r} that has one value per row (it is not in a list or map) and a type whose "
-            f"values have an order; {near}"
+            f"no column {str(name)[:80]!r} outside lists and maps that has a type whose values have an order; {near}"
         )
     return name, known[name]
 

@@ -125,7 +125,7 @@ def plan_card(plan: PlannedScan) -> Card:
     if plan.columns is not None:
         facts.insert(4, ("Columns", ", ".join(plan.columns)))
     if plan.files.residuals and len(plan.files):
-        facts.append(("Match completely", f"{numbers['whole_files']:,} files, as metadata proves"))
+        facts.append(("Match completely", f"{numbers['whole_files']:,} files: metadata proves that every row matches"))
     badges = list(plan.state.format_badges)
     if plan.state.travel:
         badges.append(plan.state.travel)
@@ -180,7 +180,7 @@ def _waterfall(plan: PlannedScan) -> CardTable:
 def _reasons(plan: PlannedScan) -> CardTable | None:
     pruned = sum(leaf.files - leaf.kept_files for leaf in plan.leaves)
     if pruned > _MOST_JUDGED:
-        text = f"{pruned:,} files were pruned in their manifests: see plan.skipped for reasons"
+        text = f"{pruned:,} data files were pruned after their manifests were read: see plan.skipped for the reasons"
         return CardTable("What is skipped, and why", ("",), ((text,),))
     found = reasons(plan)
     if not found:

@@ -436,9 +436,7 @@ class PlanNodes:
             return int(rows[0])
         if kind == "root" and not rows:
             return None
-        raise OptionError(
-            f"node {node_id[:80]!r} is neither a manifest nor the manifest list or root manifest of this plan"
-        )
+        raise OptionError(f"node {node_id[:80]!r} is not a manifest, manifest list or root manifest of this plan")
 
     def _manifest(self, leaf: LeafScan) -> SceneNode:
         assert self._scan is not None

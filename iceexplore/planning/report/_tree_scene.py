@@ -299,7 +299,7 @@ class _Drawing:
         within = set(folded)
         files = sum(leaf.files for leaf in self.plan.leaves if leaf.scan in within)
         lines = [f"{opened:,} of {amount(rows, 'manifest')} read"]
-        lines.append(f"{sum(self.read[i] for i in folded):,} of {amount(files, 'file')} in them read")
+        lines.append(f"in these manifests: {sum(self.read[i] for i in folded):,} of {amount(files, 'file')} read")
         self.more("table", 1, f"{len(folded):,} more appends", *lines)
 
     def file(self, task: int, record: dict[str, Any], group: _Leaf) -> None:

@@ -252,7 +252,7 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     if plan.row_groups is not None and rows < last["rows"] and last["row_groups"] < len(plan.row_groups):
         rows, known = None, "the number of rows is unknown, because deleted rows may be in skipped row groups"
     elif equality:
-        known += f"; rows removed by equality deletes are not subtracted: {_AT_MOST}"
+        known += f"; rows removed by equality deletes are not subtracted, so the number of rows is an {_AT_MOST}"
     return {
         "level": "after deletes", "files": last["files"], "bytes": last["bytes"],
         "rows": None if rows is None else max(0, rows), "known": known,

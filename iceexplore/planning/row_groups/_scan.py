@@ -275,7 +275,8 @@ def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | No
         return None, f"{file.format.upper()} files are read whole: they have no row groups to prune"
     if file.updated:
         return None, (
-            "column files replace some of its values, so the metrics of its row groups are outdated and cannot skip any"
+            "column files replace some of the file's values, so the metrics of its row groups are outdated and not "
+            "used for pruning"
         )
     wanted = {p.field_id: p for p in predicates(file.residual)}
     mapping = name_mapping(state.metadata)
