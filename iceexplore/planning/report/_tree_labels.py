@@ -57,9 +57,10 @@ def held(rows: int | None, size: int | None, files: int | None = None) -> str:
 def damage(plan: PlannedScan) -> str:
     """Return a warning to append to the summary of a plan; empty if no problem was found.
 
-    The warning is that rows may be wrong or missing in the result of the scan. One cause is metadata files that cannot
-    be read; ``plan.notes`` names them. The other is metadata that can be read but has problems, such as contradictions;
-    ``plan.doubts`` describes them.
+    The warning is that rows may be wrong or missing in the result of the scan, for one of two reasons:
+
+    - Manifests or manifest lists (V4: root manifests) cannot be read in full. ``plan.notes`` names these files.
+    - All of them can be read, but the metadata has problems, such as contradictions. ``plan.doubts`` describes them.
     """
     known = 0 if plan.appends is None else len(plan.appends.notes)
     if len(plan.notes) <= known:

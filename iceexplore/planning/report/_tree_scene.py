@@ -1,7 +1,7 @@
 """Build the nodes and edges of a drawn plan.
 
-The drawing has a maximum number of nodes, so that large plans can be drawn, too. If there are more manifests, files or
-deletes than that, nodes are created for only some of them, and further nodes show how many others there are.
+The number of nodes is limited, so that large plans can be drawn, too. If there are too many manifests, files or deletes
+to give each a node, only some of them get one, and further nodes show the number of the others.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class _Drawing:
     def room(self, part: int) -> int:
         """Return how many nodes may be used for one kind of item, such as roots or deletes.
 
-        This is the maximum number of nodes in the drawing divided by ``part``, but at least 2: if the drawing may have
-        60 nodes, ``room(4)`` is 15.
+        This is the maximum number of nodes in the drawing divided by ``part``: if the drawing may have 60 nodes,
+        ``room(4)`` is 15. It is at least 2, for one item and the node that shows the number of the others.
         """
         return max(2, self.budget // part)
 
@@ -173,11 +173,13 @@ class _Drawing:
         return SceneNode("table", "table", plan.state.name, tuple(lines), version)
 
     def chosen(self) -> tuple[list[int], list[int]]:
-        """Choose the roots to show.
+        """Choose the roots (manifest lists or V4 root manifests) that get a node each.
 
-        The result has two lists of indices in ``plan.roots``: first of the roots to show, then of all other roots. Only
-        an incremental plan has several roots, one per planned snapshot. If there are more than may be shown, roots with
-        a file that the plan reads are preferred.
+        Only an incremental plan has several roots, one per planned snapshot. If there are too many to give each a node,
+        roots with a file that the plan reads are preferred.
+
+        The result is two lists of indices in ``plan.roots``: those of the roots that get a node, and those of all other
+        roots.
         """
         every = list(range(len(self.plan.roots)))
         room = self.room(8)
@@ -187,9 +189,10 @@ class _Drawing:
         return [i for i in every if i in picked], [i for i in every if i not in picked]
 
     def root(self, index: int, roots: int) -> _Root:
-        """Return the nodes of a root, of its manifests, and of the manifests and files that are skipped.
+        """Return the nodes of a root, of its manifests (read or skipped), and of skipped files in the manifests read.
 
-        If more manifests were read than can get a node each, those with a file that the plan reads are preferred.
+        The nodes of data files that are read are not included. If more manifests were read than can get a node each,
+        manifests with a file that the plan reads are preferred.
 
         Parameters
         ----------
@@ -303,7 +306,7 @@ class _Drawing:
         self.more("table", 1, f"{len(folded):,} more appends", *lines)
 
     def file(self, task: int, record: dict[str, Any], group: _Leaf) -> None:
-        """Add the node of a data file that is read; it is grey if none of the file's row groups is read.
+        """Add the node of a data file of the plan; the node is grey if the plan skips all row groups of the file.
 
         Parameters
         ----------
@@ -312,7 +315,8 @@ class _Drawing:
         record
             The dictionary that `task_records` returns for the file.
         group
-            The manifest, or the V4 root, that lists the file. The new node is drawn below its node.
+            The manifest, or the V4 root, that lists the file. The new node is drawn below the node of this manifest or
+            root.
         """
         name = f"file:{task}"
         self.shown[task] = name

@@ -1,7 +1,8 @@
-"""Draw bars for the numbers of manifests, files, bytes and rows that remain after each level of a plan.
+"""Draw bars for the numbers of manifests, files, bytes and rows that remain after each step of planning.
 
-The levels are the steps in which planning excludes data: with the root (manifest list or V4 root manifest), with the
-leaf manifests, and with the row-group metrics in footers. The rows that deletes remove are shown as one more level.
+The steps are called levels. The root (manifest list or V4 root manifest) is used to prune manifests, the leaf manifests
+to prune data files, and metadata in the data files to prune row groups. The last level shows the rows that deletes
+remove.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ _Measure: TypeAlias = tuple[int | None, bool]
 
 @dataclass(frozen=True, repr=False)
 class Waterfall(BarPicture):
-    """The numbers of manifests, files, bytes and rows that remain after each level of a plan, shown as bars.
+    """The numbers of manifests, files, bytes and rows that remain after each step of planning, shown as bars.
 
-    A level is a step of planning. The first level is the whole table (for an incremental plan, all appended files). The
+    The steps are called levels. The first level is the whole table (for an incremental plan, all appended files). The
     second level shows what remains after the filter is evaluated on the manifest list or root manifest, and the third
     what remains after it is evaluated on the leaf manifests. If the plan prunes row groups, one more level shows what
     remains after that. If deletes apply to the files, the last level shows what remains after the deleted rows are
@@ -63,8 +64,8 @@ class Waterfall(BarPicture):
         - ``level``: the name of the level.
         - ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups``: what remains; null where unknown.
         - ``known``: where these numbers come from, such as ``counted in the manifests``.
-        - ``note``: the two terms of the filter that skipped most manifests, files or row groups at this level; for the
-          level of deletes, the number of deletes.
+        - ``note``: how many manifests, files or row groups are skipped at this level, and because of which terms of the
+          filter, such as ``12 files skipped by id > 9``; for the level of deletes, the number of deletes.
     """
 
     title: str
@@ -113,10 +114,12 @@ def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | No
         The number that remains after the level; None if it is unknown. In this case, the result is None for manifests
         and row groups, and an empty bar with the text ``not known`` for the other units.
     before
-        A pair: the number that remained after the previous level, and whether it is only an upper limit. Levels whose
-        number is unknown are passed over; if there is no level with a known number, the number is None. The percentage
-        in the text is ``value`` divided by this number. There is no percentage if the number is None or an upper limit,
-        or if ``value`` is not less than it.
+        A pair: the number that remained after the previous level, and whether this number is only an upper limit. If
+        that level's number is unknown, the pair is of the nearest earlier level with a known number; if there is none,
+        the number is None.
+
+        The percentage in the text is ``value`` divided by this number. There is no percentage if the number is None or
+        an upper limit, or if ``value`` is not less than it.
     most
         Whether ``value`` is only an upper limit. If so, the text begins with ``up to``, except for 0.
     """
@@ -130,15 +133,16 @@ def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | No
 
 
 def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
-    """Return bars for what remains after each level of a plan.
+    """Return bars for the manifests, files, bytes and rows that remain after each step (level) of a plan.
 
-    If deletes apply to the files that the plan reads, the last level is what remains after the deletes.
+    If deletes apply to the files that the plan reads, the last level shows what remains after the deleted rows are
+    removed.
 
     Parameters
     ----------
     exact
-        Also read the pruned manifests, to count their files, rows and bytes for the first level. If False, the counts
-        in the root and in the snapshot's summary are used instead; a number that is in neither of them is null.
+        True to also read the pruned manifests, to count their files, rows and bytes for the first level. If False, the
+        counts in the root and in the snapshot's summary are used instead; a number that is in neither of them is null.
     """
     table = levels_table(plan, exact=exact)
     notes = _notes(plan, table)
@@ -156,7 +160,8 @@ def _summary(plan: PlannedScan, first: Mapping[str, Any]) -> str:
     Parameters
     ----------
     first
-        The first row of the table of levels: the numbers for the whole table.
+        The first row of `levels_table`: the numbers of all live files and of their rows and bytes, before any are
+        skipped. For an incremental plan, these are only the appended files.
     """
     if not plan.roots and plan.appends is None:
         return "the table has no snapshot: there is nothing to read"
@@ -173,10 +178,13 @@ def _summary(plan: PlannedScan, first: Mapping[str, Any]) -> str:
 def _notes(plan: PlannedScan, levels: pa.Table) -> list[str]:
     """Return one note per level, such as ``12 files skipped by id > 9; 3 for other reasons``.
 
-    A note has the two terms of the filter that skipped most manifests, files or row groups at the level. It is empty if
-    nothing was skipped. If the plan skips too many manifests and files to count them by term (`_EXPLAINED`), the notes
-    of all levels but the first refer to `ScanPlan.skipped` instead. If some manifests could not be read in full, the
-    note of the level ``after the leaf manifests`` begins with the number of these manifests.
+    A note counts the manifests, files or row groups that are skipped at the level, by the term of the filter that
+    excludes them. It shows the two largest of these counts, and the sum of the others. It is empty if nothing is
+    skipped.
+
+    If the plan skips too many manifests and files to count them by term (more than `_EXPLAINED`), the notes refer to
+    `ScanPlan.skipped` instead. If some manifests could not be read in full, the note of the level ``after the leaf
+    manifests`` begins with the number of these manifests.
 
     Parameters
     ----------
@@ -223,10 +231,12 @@ def _note(record: Mapping[str, Any]) -> str:
 
 
 def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
-    """Return the row for the last level, ``after deletes``: the rows that remain after deletes are applied.
+    """Return the numbers for the last level, ``after deletes``, as a dictionary; empty if no delete applies to a file.
 
-    The keys of the dictionary are names of columns of ``levels``. It is empty if no delete applies to a data file of
-    the plan.
+    The keys are names of columns of ``levels``. The number of rows is what remains after deletion vectors and position
+    deletes are applied, as estimated by `deleted_rows`. The rows that equality deletes remove are not counted, so the
+    column ``known`` calls the number an upper limit if there are equality deletes. The number is None if the plan skips
+    row groups in which deleted rows may be.
 
     Parameters
     ----------

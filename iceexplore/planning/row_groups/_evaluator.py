@@ -1,4 +1,4 @@
-"""Evaluate a filter on row groups by bounds, null counts and Bloom filters, with a reason for each pruned group."""
+"""Evaluate a filter on row groups by bounds, null counts and Bloom filters, with a reason for each pruned row group."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Reason:
     Attributes
     ----------
     term
-        The term of the filter that no row matches, such as ``price > 5``. For an ``or``, all its terms. Empty if the
-        row group has no rows.
+        The term of the filter that no row matches, such as ``price > 5``. For an ``or``, one such term of each
+        branch, joined by "or". Empty if the row group has no rows.
     by
         What shows that no row matches: "row-group bounds" (including null counts), "bloom filter", "row-count" (the row
         group has no rows) or "filter" (the filter is always false). For an ``or``, all that apply, with commas.

@@ -1,4 +1,4 @@
-"""Read footers to find the row groups of a plan's files, and decide which of them may have a matching row."""
+"""Read the Parquet footers of a plan's files, and decide which of their row groups may have a matching row."""
 
 from __future__ import annotations
 
@@ -188,7 +188,8 @@ def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -
     tasks
         The data files, each with its residual filter. Each file whose footer is read costs at least one request.
     bloom
-        Also read Bloom filters for ``=`` and ``in``, with one request per row group and column.
+        True to also use Bloom filters for ``=`` and ``in``, in row groups that the bounds do not exclude. Each Bloom
+        filter that is read costs at least one more request.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Check the column names of a scan, and find the stored sizes of columns where metadata has them."""
+"""Check the column names of a scan, and find in manifests how many bytes these columns occupy in data files."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ def _sentence(group: Sequence[Problem]) -> str:
 def refuse_doubts(plan: _Plan) -> None:
     """Raise an error if rows of the plan may be wrong or missing.
 
-    This is called only if the table was opened with ``strict=True``.
+    This is called only in strict mode: if the table was opened, or read with Spark, with ``strict=True``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Select the data files that a plan reads: evaluate the filter on the entries of the manifests that it reads."""
+"""Select the data files that a plan reads, by evaluating its filter on the entries of manifests."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class LeafScan:
 
 @dataclass(frozen=True)
 class Picked:
-    """The data files that a plan reads, out of those that one manifest lists or that a V4 root manifest itself lists.
+    """The data files that a plan reads from one manifest.
+
+    A V4 root may list data files itself. These are treated like the files of one more manifest.
 
     Attributes
     ----------
@@ -178,7 +180,7 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
 
 
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, Int64s]:
-    """Find the data files in a manifest that the filter prunes.
+    """Find out which data files of a manifest are pruned by the filter.
 
     A plan keeps only the files that it reads, so this function evaluates the filter again to find the others.
 

@@ -27,7 +27,9 @@ class Appends:
     snapshots
         The snapshots of the range whose operation is ``append``, oldest first.
     notes
-        Sentences for the user: on other snapshots of the range, which are skipped, and on expired snapshots.
+        Sentences for the user: on expired snapshots, and on snapshots of the range that are skipped because their
+        operation is not ``append``. Snapshots with the operation ``replace`` are skipped without a note, because they
+        do not change the rows of the table.
     """
 
     after: int | None
@@ -42,8 +44,9 @@ def appends_between(state: TableState, after: SnapshotLike | None, upto: Snapsho
     Parameters
     ----------
     after
-        An id, a ref name, a Snapshot or a state of this table. An expired snapshot is accepted if it is the parent of a
-        snapshot that has not expired. None to begin with the oldest ancestor of ``upto``.
+        The snapshot after which the range begins: an id, a ref, a ref name, a Snapshot or a state of this table. The id
+        of an expired snapshot is accepted if this snapshot is the parent of the oldest ancestor of ``upto`` that is
+        still in the table metadata. None to begin with this oldest ancestor, which is included.
     upto
         The last snapshot of the range, given in the same way; None for the snapshot of ``state``.
 

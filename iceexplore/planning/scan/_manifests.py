@@ -67,7 +67,10 @@ class RootScan:
 
     @cached_property
     def pruned(self) -> npt.NDArray[np.int64]:
-        """Row numbers, in the root, of the data manifests that the plan skips, as empty or because of the filter."""
+        """Row numbers, in the root, of the data manifests that the plan skips.
+
+        Each of these manifests is empty, or the filter excludes it.
+        """
         return self.rows[~(self.filled & self.may)]
 
     def only(self, rows: Collection[int]) -> RootScan:
@@ -132,7 +135,7 @@ def scan_root(
     added_by: frozenset[int] | None = None,
     seen: set[str] | None = None,
 ) -> RootScan:
-    """Decide which of the data manifests that a root lists a plan has to read, without reading these manifests.
+    """Decide, from the content of a root alone, which of its data manifests a plan has to read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Define `PlannedScan`, the result of planning a scan as plain data. All reports on a plan are built from it."""
+"""Define `PlannedScan`, which holds the result of planning a scan. All reports on a plan are built from it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class PlannedScan:
-    """The files that a scan reads, those that it skips, and how it was planned.
+    """The files that a scan reads, the numbers of those that it skips, and how the scan was planned.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class PlannedScan:
         Duration of planning, in seconds.
     log
         The reads from the storage during planning. A manifest that was read before and is still in the cache in
-        decoded form is not read again.
+        decoded form is not read again, so it is not in the log.
     """
 
     state: TableState

@@ -63,8 +63,8 @@ class SplitOptions:
         ----------
         properties
             The table properties, of which ``read.split.target-size``, ``read.split.planning-lookback`` and
-            ``read.split.open-file-cost`` are used. A property is ignored if it is not a whole number of at most 18
-            digits. A size or lookback of 0 is ignored, too.
+            ``read.split.open-file-cost`` are used. A property is ignored if it is not a whole number, or if it has more
+            than 18 digits and so might not fit in 64 bits. A size or lookback of 0 is ignored, too.
         given
             Values of ``size``, ``lookback`` and ``open_file_cost``; None has the same effect as no value.
 
@@ -139,8 +139,8 @@ def delete_counts(matched: MatchedDeletes) -> DeleteCounts:
 def split_counts(tasks: FileTasks, size: int) -> _Longs:
     """Return the number of splits of each data file.
 
-    A file with split offsets is split at these, any other file every ``size`` bytes. A file of a format that cannot be
-    split is one split.
+    A file with valid split offsets (ascending, and inside the file) is split at these offsets, any other file every
+    ``size`` bytes. A file whose format does not allow splitting is one split.
     """
     return _Cut.of(tasks, size).counts
 
@@ -149,7 +149,8 @@ def split_counts(tasks: FileTasks, size: int) -> _Longs:
 class _Cut:
     """How each file is split: at the split offsets in its manifest entry, at regular intervals, or not at all.
 
-    Split offsets are used only if they ascend and are inside the file. A file is not split if its format cannot be.
+    Split offsets are used only if they ascend and are inside the file. A file whose format does not allow splitting is
+    one split.
     """
 
     lengths: _Longs  # size of each file in bytes
@@ -186,8 +187,8 @@ class _Cut:
 def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     """Split data files, pack the splits into combined tasks, and return one row per split.
 
-    A file with split offsets is split at these, any other file every ``options.size`` bytes. A file of a format that
-    cannot be split is one split.
+    A file with valid split offsets (ascending, and inside the file) is split at these offsets, any other file every
+    ``options.size`` bytes. A file whose format does not allow splitting is one split.
 
     Each split has a weight: its bytes plus the bytes of all deletes that apply to its file. The weight is at least
     ``options.open_file_cost`` for the data file, plus the same number for each of these deletes. For example, if 2
@@ -219,7 +220,7 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     Raises
     ------
     OptionError
-        There would be more than 50 million splits.
+        There would be more than 50 million splits, for example because a manifest states a wrong file size.
     """
     cut, task, start, length = _pieces(tasks, options.size)
     deletes = delete_counts(tasks.matched)
@@ -263,7 +264,7 @@ def _pieces(tasks: FileTasks, size: int | _Longs) -> tuple[_Cut, _Longs, _Longs,
     Raises
     ------
     OptionError
-        There would be more than 50 million splits.
+        There would be more than 50 million splits, for example because a manifest states a wrong file size.
     """
     cut = _Cut.of(tasks, size)
     # Sum as floats: if a damaged manifest states huge sizes, a sum of integers could overflow.
@@ -301,8 +302,8 @@ def combined_by_group(tasks: FileTasks, group: _Longs, sizes: _Longs, *, lookbac
     group
         For each file, the number of its group, from 0.
     sizes
-        For each group, the bytes of a split in a file without split offsets, which is also the maximum weight of a
-        combined task.
+        For each group, the number of bytes in a split of a file without split offsets. The same number is the maximum
+        weight of a combined task of several splits.
     lookback
         Maximum number of open tasks per group. A task is open as long as splits may be added to it. If there would be
         more open tasks, the one with the highest weight is closed.
@@ -316,7 +317,7 @@ def combined_by_group(tasks: FileTasks, group: _Longs, sizes: _Longs, *, lookbac
     Raises
     ------
     OptionError
-        There would be more than 50 million splits.
+        There would be more than 50 million splits, for example because a manifest states a wrong file size.
     """
     if not len(tasks):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
