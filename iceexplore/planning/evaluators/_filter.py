@@ -331,9 +331,11 @@ def _identified(expression: Expression, metadata: TableMetadata) -> Expression:
 
 
 def _ids_of(value: ValueExpression, metadata: TableMetadata) -> tuple[int, ...]:
-    """Return the ids of the table's ``expressions`` that compute a value, such as ``day(ts)``.
+    """Return the ids of the table's ``expressions`` that compute ``value``, such as ``day(ts)``.
 
-    An id that is also the field id of a column is left out, because metrics with this id may describe the column.
+    ``expressions`` is a list in V4 table metadata. Each item, such as ``day(ts)``, has an id, and files can have
+    metrics for this id. An id that is also the field id of a column is left out, because metrics with this id may
+    describe the column. The result is empty if ``value`` is not a function of a single column.
     """
     match value:
         case Applied(function, (FieldValue(field_id),)):

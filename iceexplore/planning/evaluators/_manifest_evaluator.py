@@ -1,4 +1,4 @@
-"""Select the manifests that may list a matching file, by partition summaries or by metrics in a V4 root manifest."""
+"""Select the manifests that may list files that a scan needs, by partition summaries or by V4 column metrics."""
 
 from __future__ import annotations
 
@@ -53,13 +53,15 @@ def may_hold(
 ) -> pa.BooleanArray:
     """Return which of the given manifests may list a file that a scan needs.
 
-    Only the metrics in the root are used: partition summaries, or the column metrics of a V4 root. The manifests are
-    not read.
+    The manifests are not read. Only the metrics in ``root`` are used: the partition summaries in a manifest list, or
+    the column metrics in a V4 root manifest.
 
     Parameters
     ----------
+    root
+        The manifest list or V4 root manifest that lists the manifests.
     rows
-        The row numbers, in the root, of the manifests.
+        The row numbers, in ``root``, of the manifests.
     wanted
         The filter of the scan.
     files
@@ -68,8 +70,8 @@ def may_hold(
         ``deletes`` for manifests of delete files: the scan needs a delete file if it may apply to a row that matches.
         In this case, only the metrics of partition fields are used. Column metrics describe the contents of the delete
         files: file paths, positions and, in equality delete files, also columns that do not identify the deleted rows.
-        An unpartitioned spec has no partition fields, so a manifest of such a spec is always kept. A manifest of a V4
-        root may hold deletes of several specs, so a partition field is used only if every spec of the table has it.
+        An unpartitioned spec has no partition fields, so a manifest of such a spec is always kept. A V4 manifest may
+        hold deletes of several specs, so in V4, a partition field is used only if every spec of the table has it.
 
     Returns
     -------
@@ -88,20 +90,21 @@ def may_hold(
 
 
 class ManifestMetricsSources:
-    """The metrics that a root stores about its manifests: partition summaries, or the column metrics of a V4 root.
+    """The metrics of manifests: partition summaries in a manifest list, or column metrics in a V4 root manifest.
 
     Call the object with a predicate: it returns the metrics that may prove, for some manifests, that no row matches.
-    Only the root is used; the manifests are not read.
+    The manifests are not read.
 
     Parameters
     ----------
     root
-        A manifest list, or a V4 root manifest.
+        The manifest list or V4 root manifest that has the metrics.
     rows
-        The row numbers, in the root, of the manifests. All returned metrics have one row per manifest, in this order.
+        The row numbers, in ``root``, of the manifests. All returned metrics have one row per manifest, in this order.
     statistics
-        False to return only the metrics of partition fields. True to return also a V4 root's metrics of columns and of
-        transforms such as ``day(ts)``, which the table metadata (V4) lists under the key ``expressions``.
+        False to return only the metrics of partition fields. True to return also the metrics that a V4 root manifest
+        has of columns, and of transforms such as ``day(ts)`` that the table metadata (V4) lists under the key
+        ``expressions``.
     """
 
     def __init__(self, state: TableState, root: Manifest, rows: _Rows, *, statistics: bool = True) -> None:
@@ -125,12 +128,11 @@ class ManifestMetricsSources:
 
         For a predicate on a column, such as ``id = 5``, these are the metrics of the partition fields that are computed
         from ``id``, such as ``bucket[16](id)``. If two partition specs have such a field, the list has an element for
-        each. With ``statistics=True``, these elements are followed by the metrics that a V4 root has of ``id`` and of
-        transforms of ``id`` (see `statistics`).
+        each spec. If the object was made with ``statistics=True``, the list also has the metrics of ``id``, and of
+        transforms of ``id``, in a V4 root manifest (see the method `statistics`).
 
-        For a comparison of a computed value, such as ``day(ts) = date '2024-05-17'``, these are the metrics of the
-        partition fields that store ``day(ts)``. With ``statistics=True``, they are followed by the metrics that a V4
-        root has of ``day(ts)`` and of ``ts``; those of ``ts`` are converted to metrics of ``day(ts)``.
+        For a comparison of a computed value, such as ``day(ts) = date '2024-05-17'``, the result is described at
+        `_about_value`.
         """
         if isinstance(p, Computed):
             return self._about_value(p)
@@ -150,9 +152,10 @@ class ManifestMetricsSources:
         """Return the metrics that may prove, for some manifests, that no row satisfies ``p``.
 
         The left side of ``p`` is a computed value, as in ``day(ts) = date '2024-05-17'``. For this example, the result
-        has, in this order: the metrics of partition fields that store ``day(ts)``; the metrics of ``day(ts)`` itself,
-        which V4 metadata can have if the table's key ``expressions`` lists it; and the metrics of the column ``ts``,
-        converted to metrics of ``day(ts)``. With ``statistics=False``, it has only the first of these.
+        begins with the metrics of the partition fields that store ``day(ts)``. If the object was made with
+        ``statistics=True``, metrics from a V4 root manifest follow: first those of ``day(ts)``, which exist only if the
+        table metadata lists ``day(ts)`` under the key ``expressions``, then those of the column ``ts``, converted to
+        metrics of ``day(ts)``.
         """
         out = []
         for spec, mine in self.specs:
@@ -170,14 +173,14 @@ class ManifestMetricsSources:
         return out + [statistics_source(p, e) for e in evidence if e is not None]
 
     def statistics(self, p: Predicate) -> list[MetricsSource]:
-        """Return a V4 root's metrics of the column that ``p`` compares, and of transforms of this column.
+        """Return the metrics in a V4 root manifest of the column that ``p`` compares, and of transforms of the column.
 
         For ``id = 5``, the first element has the metrics of ``id``. It is followed by one element for each transform of
-        ``id`` of which the root has metrics, such as ``bucket[16](id)``. In such an element, the predicate is not ``p``
-        but its projection to the transform: here, that the bucket of ``id`` is the bucket of 5. Metrics of a transform
-        exist only if the table metadata (V4) lists the transform under the key ``expressions``.
+        ``id`` that has metrics, such as ``bucket[16](id)``. In such an element, the predicate is not ``p`` but its
+        projection to the transform: here, that the bucket of ``id`` is the bucket of 5. Metrics of a transform exist
+        only if the table metadata (V4) lists the transform under the key ``expressions``.
 
-        The list is empty if the root has no metrics of the column or of its transforms.
+        The list is empty for a manifest list, and if neither the column nor any transform of it has metrics.
         """
         out = []
         found = self._column(p.field_id)
@@ -200,8 +203,8 @@ class ManifestMetricsSources:
 
         The partition values are ``wanted.partition``, a dictionary by partition field name. A partition field that is
         not in the dictionary may have any value. If the dictionary is empty, the mask is True for all manifests.
-        Otherwise, it is False only where the root's metrics of a partition field prove that no file has the given
-        value.
+        Otherwise, it is False only where a partition field's metrics, in the manifest list or V4 root manifest, prove
+        that no file has the given value.
         """
         may = np.ones(len(self._rows), np.bool_)
         for spec, mine in self.specs if wanted.partition else ():
@@ -215,20 +218,21 @@ class ManifestMetricsSources:
         return may
 
     def _bounds(self, field: PartitionField) -> bool:
-        """Return whether the root's metrics of a partition field describe all files of a manifest.
+        """Return whether the metrics of a partition field describe all files of a manifest.
 
-        If they describe only some of the files, they prove nothing about the manifest. This concerns only V4 tables,
-        in which a manifest may hold deletes of several specs. Its metrics of a field describe all of these deletes
-        only if every spec of the table has a field with the same source columns and transform.
+        If they describe only some of the files, they prove nothing about the manifest. This happens only in V4, where a
+        delete manifest may hold deletes of several specs: the metrics of a field describe all of these deletes only if
+        every spec of the table has a field with the same source columns and transform. For all other manifests, the
+        result is True.
         """
         same = (field.source_ids, field.transform)
         specs = self._metadata.partition_specs
         return not self._mixed or all(any((f.source_ids, f.transform) == same for f in s.fields) for s in specs)
 
     def _column(self, number: int) -> ColumnMetrics | None:
-        """Return the metrics that a V4 root has of a column or a transform, one row per manifest.
+        """Return the metrics that a V4 root manifest has of a column or a transform, one row per manifest.
 
-        The result is None if the root has no such metrics.
+        The result is None if there are no such metrics, as always in a manifest list.
 
         Parameters
         ----------
@@ -249,28 +253,29 @@ class ManifestMetricsSources:
         return self._columns[number]
 
     def fields(self, spec: PartitionSpec, mine: Mask) -> dict[str, ColumnMetrics]:
-        """Return the metrics that the root has of a spec's partition fields, with one row per manifest.
+        """Return the metrics of a spec's partition fields, with one row per manifest.
 
-        The keys are the ids of the partition fields, as text. Fields without metrics are left out.
+        They come from the manifest list (`_summaries`) or from the V4 root manifest (`_derived`). The keys are the ids
+        of the partition fields, as text. Fields without metrics are left out.
 
         Parameters
         ----------
         mine
-            One value per manifest: True if the root states that the manifest has this spec. Callers must ignore the
-            metrics of the other manifests.
+            One value per manifest: True if the manifest list or V4 root manifest states that the manifest has this
+            spec. Callers must use only the rows of these manifests.
         """
         if spec.spec_id not in self._fields:
             self._fields[spec.spec_id] = self._summaries(spec, mine) or self._derived(spec)
         return self._fields[spec.spec_id]
 
     def _derived(self, spec: PartitionSpec) -> dict[str, ColumnMetrics]:
-        """Return a V4 root's metrics for the partition fields of a spec.
+        """Return the metrics that a V4 root manifest has for the partition fields of a spec.
 
-        The keys are the ids of the partition fields, as text. A V4 root has metrics of columns, and of the transforms
-        that the table metadata lists under the key ``expressions``. For a field with the transform ``identity``, the
-        result has the metrics of its source column. For a field such as ``bucket[16](id)``, it has the metrics of the
-        item in ``expressions`` with the same transform and source column. Fields without such metrics, fields
-        with several source columns and fields with an unknown transform are left out.
+        The keys are the ids of the partition fields, as text. A V4 root manifest has metrics of columns, and of the
+        transforms that the table metadata lists under the key ``expressions``. For a field with the transform
+        ``identity``, the result has the metrics of its source column. For a field such as ``bucket[16](id)``, it has
+        the metrics of the item in ``expressions`` with the same transform and source column. Fields without metrics,
+        fields with several source columns and fields with an unknown transform are left out.
         """
         out = {}
         for f in spec.fields:
@@ -292,7 +297,8 @@ class ManifestMetricsSources:
 
         The keys are the ids of the partition fields, as text. The metrics have one row per manifest. All metrics in a
         row are unknown if the manifest has another spec, or if the number of its summaries differs from the number of
-        the spec's fields. If this is so for all manifests, the result is empty.
+        the spec's fields. If this is so for all manifests, as always in a V4 root manifest, the result is empty. Fields
+        of type ``unknown`` are left out.
 
         Parameters
         ----------

@@ -69,7 +69,7 @@ def any_mask(masks: Iterable[Mask], rows: int) -> Mask:
 
 
 def may_match(p: Predicate, e: ColumnMetrics) -> Mask:
-    """Return a mask, one value per file or manifest: False only where certainly no row matches."""
+    """Return a mask, one value per file or manifest: False only where its metrics prove that no row matches ``p``."""
     return ~(counts_deny(p, e) | bounds_deny(p, e))
 
 
@@ -143,7 +143,7 @@ def bounds_deny(p: Predicate, e: ColumnMetrics) -> Mask:
 
 
 def must_match(p: Predicate, e: ColumnMetrics) -> Mask:
-    """Return a mask, one value per file or manifest: True only where certainly every row matches."""
+    """Return a mask, one value per file or manifest: True only where its metrics prove that every row matches ``p``."""
     match p.op:
         case "is-null":
             return e.all_null
@@ -236,7 +236,7 @@ def _scalars(p: Predicate, kind: pa.DataType) -> list[AnyScalar] | None:
     """Convert the predicate's literals to ``kind``, the Arrow type of the bounds or values to compare them with.
 
     A decimal with more digits than ``kind`` allows is converted to a wider decimal type instead. The result is None if
-    a literal can be neither converted nor compared.
+    a literal cannot be converted, or if Arrow cannot compare the wider decimal type with ``kind``.
     """
     try:
         return [_scalar(v, kind) for v in p.literals]
@@ -277,8 +277,9 @@ def _among(values: AnyArray, literals: list[AnyScalar]) -> Mask:
 def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
     """Return a mask, one value per file or manifest: True where its bounds prove that no value equals a literal.
 
-    This is so if no literal is between the bounds. If there are more than 200 literals, and they are strings, binary
-    values or decimals, only the lowest and the highest literal are compared with the bounds.
+    This is so if no literal is between the bounds. To save time, of more than 200 strings, binary values or decimals
+    (`_LONG_LIST`), only the lowest and the highest are compared with the bounds. The mask is then True only where all
+    literals are below the lower bound, or all are above the upper bound.
     """
     if len(literals) > 8 and (pa.types.is_integer(low.type) or pa.types.is_floating(low.type)):
         return _none_between(low, high, np.sort(np.array([x.as_py() for x in literals])))

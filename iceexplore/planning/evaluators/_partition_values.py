@@ -1,4 +1,4 @@
-"""Convert partition tuples: users' dictionaries to Arrow, and Arrow to keys with which commits find conflicts."""
+"""Convert partition tuples: from users' dictionaries to Arrow, and from Arrow to keys that commits compare."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class PartitionColumn:
     type
         The type of the field's values: the result type of its transform.
     source
-        The column from which the values are computed. None if this column was dropped, or if the values are computed
-        from several columns.
+        The column from which the values are computed. None if no schema in the table metadata has this column any more,
+        or if the values are computed from several columns.
     sources
-        All columns from which the values are computed. Empty if any of them was dropped.
+        All columns from which the values are computed. Empty if one of them is in no schema any more.
     """
 
     field: PartitionField
@@ -87,7 +87,8 @@ def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str
     - ``bucket``: the number of the bucket.
     - ``year``, ``month``, ``day``, ``hour``: a text (``"2024"``, ``"2024-05"``, ``"2024-05-17"``, ``"2024-05-17-06"``),
       a date (not for ``hour``), a datetime, or an integer. An integer is the stored number of years, months, days or
-      hours since 1970-01-01: 54 is the year 2024. (For ``year``, 1000 to 9999 are refused as probable mistakes.)
+      hours since 1970-01-01: 54 is the year 2024. (For ``year``, integers from 1000 to 9999 are refused: 2024 would be
+      the year 3994, and is probably a mistake.)
     - ``void``: None. The field may also be left out.
 
     Parameters
@@ -102,7 +103,8 @@ def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str
     Raises
     ------
     OptionError
-        A field is unknown, or missing and not void, or a value has the wrong type.
+        An element of ``rows`` is not a dictionary, has an unknown field or lacks a field that is not void. Or a value
+        cannot be a result of the field's transform.
     """
     names = [c.field.name for c in columns]
     values: dict[str, list[Any]] = {n: [] for n in names}
@@ -276,8 +278,8 @@ def partition_keys(
 ) -> frozenset[tuple[int, str]]:
     """Return a key for each distinct partition of the given files.
 
-    A key is a spec id, and the values of the spec's fields as a JSON list: ``(0, '["2024-05-17", 3]')``. The same
-    partition has the same key in all states of a table, so that keys of different snapshots can be compared.
+    A key is a tuple of the spec id and the partition values, as the text of a JSON list: ``(0, '["2024-05-17", 3]')``.
+    The same partition has the same key in all snapshots of a table, so keys from different snapshots can be compared.
 
     Parameters
     ----------

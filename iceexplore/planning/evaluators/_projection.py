@@ -1,4 +1,4 @@
-"""Project a predicate on a column to a partition field derived from it (Iceberg spec, "Scan Planning")."""
+"""Project a predicate on a column to a partition field of this column (Iceberg spec, "Scan Planning")."""
 
 from __future__ import annotations
 

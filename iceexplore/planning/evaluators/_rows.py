@@ -59,7 +59,9 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.BooleanArray:
 def _paths(fields: Iterable[AnyField], path: tuple[int, ...], wanted: set[int]) -> dict[int, tuple[int, ...]]:
     """Return the paths of wanted fields, by field id; fields that are not found are left out.
 
-    A path has an index for each level. For example, ``(1, 0)`` is the first child of the struct with index 1.
+    A path leads to a field through the structs that contain it, with one index for each struct and a last one for the
+    field itself. For example, ``(1, 0)`` is the first child of the struct with index 1. Fields inside lists and maps
+    are not found.
 
     Parameters
     ----------
@@ -90,8 +92,8 @@ def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: l
     ----------
     paths
         The path of each field in the batch, by field id. The first number is an index in ``columns``. For a field
-        inside a struct, the following numbers are the index of the child at each level: ``(1, 0)`` is the first child
-        of ``columns[1]``. A field without a path is null in every row.
+        inside a struct, a child index in each struct follows, from the outermost struct to the innermost: ``(1, 0)`` is
+        the first child of ``columns[1]``. A field without a path is null in every row.
     columns
         The columns of the batch.
     rows
@@ -129,9 +131,14 @@ def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: l
 
 
 def _values(p: Predicate, column: AnyArray, path: tuple[int, ...]) -> AnyArray:
-    """Return the values of the field at ``path`` inside a column, cast to the type of the predicate.
+    """Return the values that a predicate compares, cast to the type of the predicate.
 
     They are not cast for ``is-null`` and ``not-null``, which accept any type.
+
+    Parameters
+    ----------
+    column, path
+        The values are those of ``column`` itself, or of a field inside it, if it is a struct (see `_inside`).
     """
     values = _inside(column, path)
     return values if p.op in _PRESENCE or p.type is None else _typed(values, p.type)
@@ -140,8 +147,8 @@ def _values(p: Predicate, column: AnyArray, path: tuple[int, ...]) -> AnyArray:
 def _inside(column: AnyArray, path: tuple[int, ...]) -> AnyArray:
     """Return the values of a field inside a struct column.
 
-    ``path`` has the index of the child at each level: ``(0, 2)`` is the third child of the first child of the column.
-    If ``path`` is empty, return the column itself.
+    ``path`` has a child index for each struct on the way to the field: ``(0, 2)`` is the third child of the first child
+    of the column. If ``path`` is empty, return the values of the column itself.
     """
     values = _plain(column)
     for i in path:

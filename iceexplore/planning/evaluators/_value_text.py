@@ -27,7 +27,8 @@ def human_texts(values: AnyArray, kind: Type | None, transform: str = "identity"
     Parameters
     ----------
     kind
-        The Iceberg type of the values. If it is None, it is derived from the Arrow type where possible.
+        The Iceberg type of the values. If it is None, it is derived from the Arrow type where possible. Values whose
+        type remains unknown may be formatted with ``str``.
     transform
         For values of a partition field, its transform, because the text depends on it: with ``month``, the stored
         number 652 becomes ``2024-05``.
@@ -108,7 +109,8 @@ def _floats(values: AnyArray, kind: Type | None) -> Strings:
     """Format floats as Java does; null stays null.
 
     If the absolute value is at least 0.001 and below 1,000,000, Arrow's cast to text gives the same digits as Java;
-    only ``.0`` must be added to whole numbers. All other values, including NaN, are formatted in Python (`_by_value`).
+    only ``.0`` must be added to whole numbers. All other values, including NaN, are formatted in Python (`_by_value`),
+    because their text in Java may be different: ``1.0E7`` for Arrow's ``10000000``.
     """
     magnitude = pc.abs(values)
     plain = pc.and_(pc.greater_equal(magnitude, 1e-3), pc.less(magnitude, 1e6))

@@ -49,7 +49,11 @@ class Groups:
 
 
 def _by_partition(state: TableState, files: EntryBatch) -> Groups:
-    """Group files by partition spec and tuple. Values are formatted once per distinct value, not once per file."""
+    """Group files by partition spec and partition tuple.
+
+    The label of a group is a text such as ``day=2024-05-17, id_bucket=3``. To save time, each distinct partition value
+    is formatted only once.
+    """
     keys = _tuples(files)
     codes, firsts = _distinct(keys)
     groups = {name: array.take(firsts) for name, array in keys.items()}

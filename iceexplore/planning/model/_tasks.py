@@ -32,14 +32,15 @@ class MatchedDeletes:
         int32: the row number of the data file's deletion vector; null if it has none.
     positions, equality
         list_view<int32>: for each data file, the row numbers of its position delete files, or of its equality delete
-        files; an empty list, not null, if it has none. A data file with a deletion vector has an empty list in
-        `positions`, because the vector replaces its position delete files, unless ``match_deletes(replaced=True)`` was
-        called. The lists of several data files may share memory, so do not use the attribute ``values`` of these
-        arrays: access the lists by row, or with ``flatten()``.
+        files; an empty list, not null, if it has none. If a data file has a deletion vector, its list in `positions` is
+        empty, because the vector replaces its position delete files. (``match_deletes`` with ``replaced=True`` lists
+        them nevertheless.) The lists of several data files may share memory, so do not use the attribute ``values`` of
+        these arrays: access the lists by row, or with ``flatten()``.
     referenced
-        One element per row of `deletes`: if the delete references a single data file, in ``referenced_file`` or by
-        equal bounds of ``file_path``, the location of this file (Java: ``ContentFileUtil.referencedDataFile``). Null if
-        the delete may apply to several data files.
+        The location of the single data file that a delete references: one element per row of `deletes`, null if the
+        delete may apply to several data files. A delete references a single file in ``referenced_file`` (spec:
+        ``referenced_data_file``), or by equal lower and upper bounds of ``file_path``. (Java:
+        ``ContentFileUtil.referencedDataFile``.)
     """
 
     deletes: EntryBatch = field(default_factory=EntryBatch.empty)
@@ -69,8 +70,8 @@ class MatchedDeletes:
 class FileTasks:
     """The data files that a plan reads, one row each.
 
-    They are in the order of the root (the manifest list or V4 root manifest), then in the order of their entries in
-    each manifest. Data files that a V4 root lists itself come first.
+    They are in the order of their manifests in the root (the manifest list or V4 root manifest), and within each
+    manifest, in the order of their entries. Data files that a V4 root lists itself come first.
 
     Attributes
     ----------
@@ -84,9 +85,9 @@ class FileTasks:
     residual
         int32, one per file: the index, in `residuals`, of the file's residual.
     residuals
-        The distinct residuals of the files. A file's residual is what remains of the filter when the terms that the
-        file's partition tuple proves true or false are replaced by ``true`` or ``false``. The first element is always
-        the unchanged filter, even if it is the residual of no file.
+        The distinct residuals of the files. A file's residual is what remains of the filter when the predicates that
+        the file's partition tuple proves true or false are replaced by ``true`` or ``false``. The first element is
+        always the unchanged filter, even if it is the residual of no file.
     matched
         The deletes that apply to each file.
     """

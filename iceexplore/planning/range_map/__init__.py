@@ -1,1 +1,1 @@
-"""Draw the range of a column's values in each live data file, beside the range that a filter selects."""
+"""Draw the range of a column's values in each live data file, together with the range that a filter selects."""

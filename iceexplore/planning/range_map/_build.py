@@ -1,8 +1,8 @@
 """Build range maps.
 
-A range map shows the range of a column's values in each live file, beside the range that the filter selects. Users can
-move the edges of the filter's range to certain values of the column, called stops. This module chooses the stops, and
-determines at which stops the metadata of each file excludes the file.
+A range map shows the range of a column's values in each live file, together with the range that the filter selects.
+Users can move the edges of the filter's range to certain values of the column, called stops. This module chooses the
+stops. For each file, it determines to which stops an edge can be moved so that the plan still reads the file.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ def default_column(plan: PlannedScan) -> str | None:
 
 
 def range_map_of(plan: PlannedScan, column: str | None = None, by: RangeBy = "range") -> RangeMap:
-    """Return the ranges of a column in a plan's live files; this reads all data manifests, but no data file.
+    """Return a map of the ranges of a column in all live files, both those that the plan reads and those that it skips.
+
+    All data manifests are read, but no data file.
 
     Parameters
     ----------
@@ -108,7 +110,7 @@ def range_map_of(plan: PlannedScan, column: str | None = None, by: RangeBy = "ra
     Raises
     ------
     OptionError
-        The column is unknown or its values have no order, or ``by`` is none of these.
+        The column is unknown, is inside a list or map, or has values without an order; or ``by`` is none of the three.
     """
     field = _column(plan, column)
     _check_by(by)
@@ -237,6 +239,8 @@ def _literal(value: PlainValue, kind: Type) -> str:
 def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
     """Return a short text for each stop, for display.
 
+    A stop is a value of the column to which an edge of the filter's range can be moved.
+
     Floats are rounded (`_rounded`), and texts of more than 60 characters are cut off. Timestamps are written without
     seconds, as ``2024-05-17 06:30``, and those at midnight as the date only. But if this makes many timestamps look the
     same (if the number of different texts is at most 90 % of the number of stops), all of them keep their full texts.
@@ -313,9 +317,10 @@ def _stops(
     Also return two predicates per stop: for a lower and for an upper edge at this stop. For the stop 5 of the column
     ``id``, these are usually ``id >= 5`` and ``id <= 5``.
 
-    The present edges of the filter's range are always stops. Another stop is left out if one of its predicates has no
+    The present edges of the filter's range are always stops. Another value is left out if one of its predicates has no
     projection to a partition field of the column, although predicates of other stops have one. With an edge at this
-    stop, the field could exclude no file, but it could at neighboring stops: users would not understand this.
+    value, the plan could read files that it skips, because of their partition values, with the edge at the stop before
+    or after it: users would not understand this.
 
     Parameters
     ----------
@@ -389,12 +394,12 @@ def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) 
 def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicates) -> Spans:
     """Return, for each file, the range of stops that are within the bounds of the manifest that lists the file.
 
-    A stop is a value to which users can move an edge of the filter's range. The bounds are those that the root stores
-    about the manifest: in partition summaries or, in a V4 root, in column metrics. For example, with the stops 0, 10,
-    20 and 30, and a manifest with the bounds 10 and 20, the range is from index 1 up to, but not including, index 3.
-    The plan skips the manifest if the lower edge is above 20, or if the upper edge is below 10.
+    A stop is a value to which users can move an edge of the filter's range. The bounds are those of the partition
+    summaries in the manifest list, or those of the column metrics in the V4 root manifest. For example, with the stops
+    0, 10, 20 and 30, and a manifest with the bounds 10 and 20, the range is from index 1 up to, but not including,
+    index 3. The plan skips the manifest if the lower edge is above 20, or if the upper edge is below 10.
 
-    The range includes all stops if there are no such bounds, or if a V4 root lists the file itself, without a manifest.
+    The range includes all stops if there are no such bounds, or if a V4 root manifest lists the file itself.
 
     Parameters
     ----------
@@ -424,8 +429,8 @@ def _left(plan: PlannedScan, files: LiveFiles, rest: Filter, sources: FileMetric
     Parameters
     ----------
     rest
-        The filter without the conditions that form a range of the column that the map shows. If this column is ``id``
-        and the filter is ``id > 5 and a = 1``, then ``rest`` is ``a = 1``.
+        The filter without its range of the map's column. If the map shows the column ``id``, and the filter is
+        ``id > 5 and a = 1``, then ``rest`` is ``a = 1``.
     sources
         The partition values and column metrics of the files.
     """
@@ -449,8 +454,9 @@ def _may(wanted: Filter, batch: EntryBatch, plan: PlannedScan, sources: FileMetr
 def _verdicts(plan: PlannedScan, files: LiveFiles) -> _Ints:
     """Return, for each file, whether the plan reads it, or why the plan skips it, as an index in `VERDICTS`.
 
-    A file may be skipped for several reasons. The result is then the first of these: the root excludes the manifest
-    that lists the file; the file's partition tuple excludes it; the file's column metrics exclude it.
+    A file may be skipped for several reasons. The result is then the first of these: the manifest that lists the file
+    is skipped, because the manifest list or V4 root manifest excludes it; the file's partition tuple excludes the file;
+    the file's column metrics exclude the file.
     """
     out = np.full(len(files), _METRICS, np.int64)
     by_tuple = FileMetricsSources(files.batch, plan.state.metadata, statistics=False)

@@ -1,4 +1,4 @@
-"""Draw range maps: the range of a column in each live file, the filter's range, and whether the plan reads a file."""
+"""Draw range maps: the range of a column in each live file, the filter's range, and which files the plan reads."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ class RangeMap(RangePicture):
     range is drawn as a vertical band across all bars. Users can move its edges, but only to certain values, called
     stops. `lit` returns the files that the plan would then read; the other conditions, here ``a = 1``, do not change.
 
-    Bars, too, begin and end at stops. A bar overlaps the band if, and only if, the plan would read the file for a
-    filter that consists of the range alone.
+    The ends of the bars are moved to stops, too: a bar is from the lowest to the highest stop within the file's bounds,
+    or a point between two stops if no stop is within them. So a bar overlaps the band if, and only if, the plan would
+    read the file for a filter that consists of the range alone.
 
     Attributes
     ----------
@@ -97,8 +98,8 @@ class RangeMap(RangePicture):
     kind
         One per file: what is known about its values of the column, as an index in `KINDS`.
     open
-        One per file: True if the plan would read it for a filter without the range, that is, for `rest` and `partition`
-        alone.
+        One per file: True if the plan would read the file for a filter without the range, that is, for `rest` and
+        `partition` alone.
     verdict
         One per file: whether the plan reads it, or why the plan skips it, as an index in `VERDICTS`.
     rows, bytes
@@ -146,14 +147,14 @@ class RangeMap(RangePicture):
         return name_sql(self.column)
 
     def lit(self, lower: int | None, upper: int | None) -> Mask:
-        """Return which files the plan would read if the edges of the filter's range were at these stops.
+        """Return which files the plan would read if the edges of the filter's range were at given values of the column.
 
         The filter's other conditions do not change.
 
         Parameters
         ----------
         lower, upper
-            Indices of the stops at the lower and upper edge; None if the range has no edge on this side.
+            The lower and upper edge, as indices of values in `stops`; None if the range has no such edge.
 
         Returns
         -------
@@ -168,7 +169,7 @@ class RangeMap(RangePicture):
         return out
 
     def filter_text(self, lower: int | None, upper: int | None) -> str:
-        """Return the filter as SQL, with the edges of its range moved to these stops.
+        """Return the filter as SQL, with the edges of its range moved to given values of the column.
 
         The range comes first in the text, before the other conditions. If users plan with this text, the map of the new
         plan shows the same column again, because a map shows the first column in the filter by default.
@@ -176,8 +177,8 @@ class RangeMap(RangePicture):
         Parameters
         ----------
         lower, upper
-            Indices of the stops at the lower and upper edge; None for no edge. If no condition remains, the text is
-            ``true``.
+            The lower and upper edge, as indices of values in `stops`; None if the range has no such edge. If no
+            condition remains in the filter, the text is ``true``.
 
         Raises
         ------
@@ -206,10 +207,11 @@ class RangeMap(RangePicture):
 
     @cached_property
     def counts(self) -> pd.DataFrame:
-        """A table with one row per text in `VERDICTS`: the number of files to which it applies, and their total size.
+        """A table that counts files by verdict: whether the plan reads a file, or why the plan skips it (`VERDICTS`).
 
-        The columns are ``verdict``, ``files``, ``rows``, ``bytes`` and ``no_bounds``. The last one is the number of
-        these files that have no range of the map's column: their values are unknown, or all are null or NaN.
+        It has one row per verdict. The columns are the ``verdict`` as text, and of the files with this verdict, their
+        number (``files``), their total ``rows`` and ``bytes``, and the number of those without a range of the map's
+        column (``no_bounds``): their bounds are unknown, or all of their values are null or NaN.
         """
         out = []
         for number, verdict in enumerate(VERDICTS):
@@ -224,8 +226,8 @@ class RangeMap(RangePicture):
     def order(self) -> _Ints:
         """Indices of the files with a range, in the order in which they are drawn, from top to bottom.
 
-        If `by` is ``partition`` or ``snapshot``, files of the same partition or snapshot come together. Among these, or
-        if `by` is ``range``, files are sorted by the start of their range, then by its end.
+        If `by` is ``range``, files are sorted by the start of their range, then by its end. If `by` is ``partition`` or
+        ``snapshot``, files of the same partition or snapshot come together, sorted among themselves in the same way.
         """
         group = np.zeros(len(self), np.int64) if self.by == "range" else self.group
         places = np.lexsort((self.last, self.first, group))
@@ -239,7 +241,7 @@ class RangeMap(RangePicture):
 
     @cached_property
     def description(self) -> str:
-        """A sentence: how many files, and how many bytes, the plan reads for its filter, and how many lack bounds."""
+        """A sentence: how many of the files, and how many bytes, the plan reads; and how many files have no bounds."""
         read = self.verdict <= _READ
         size = human_bytes(int(self.bytes[read].sum()))
         text = f"{int(read.sum()):,} of {len(self):,} files ({size}) are read for {self.filter}"
@@ -247,7 +249,7 @@ class RangeMap(RangePicture):
         return text + (f"; {bare:,} have no bounds of {self.column}" if bare else "")
 
     def chart(self) -> RangeChart:
-        """Return the positions, cells and texts from which the picture is drawn."""
+        """Return the data from which the picture is drawn: positions, rectangles that represent files, and texts."""
         return _drawn(self)
 
 
@@ -284,11 +286,11 @@ def cells_of(found: RangeMap) -> RangeCells:
 
 
 def exact_cells(found: RangeMap) -> RangeCells:
-    """Merge the files of a range map into cells for counting: files with the same range are in the same cell.
+    """Merge similar files of a range map into cells for counting.
 
-    They must also have the same `RangeMap.verdict` (whether the plan reads the file, or why not) and the same
-    `RangeMap.open` (whether the other conditions of the filter let the plan read the file). Files without a range are
-    left out.
+    A cell consists of all files with the same range, the same `RangeMap.verdict` (whether the plan reads the file, or
+    why not) and the same `RangeMap.open` (whether the other conditions of the filter let the plan read the file). Files
+    without a range are left out.
 
     While a user moves an edge of the filter's range, the number of files that the plan would read is computed from
     these cells. The number must be exact, so ranges are not rounded, as they may be in `cells_of`. The cells are not
@@ -307,9 +309,9 @@ def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Int
     Parameters
     ----------
     found
-        The map, with one verdict per file.
+        The range map.
     order
-        Indices, in the map, of the files to merge.
+        Indices, in the arrays of ``found``, of the files to merge.
     row, first, last
         For each file in ``order``, the row of the picture in which it is drawn, and its range as indices of stops. The
         range may be rounded.
