@@ -160,7 +160,7 @@ def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
     if len(stretches) == 1 and not pairs:
         one = stretches[0]
         return Lists(one.order, one.start, np.where(without, 0, np.maximum(one.stop - one.start, 0)))
-    total = sum(len(f) for f, _ in pairs)
+    total = sum(int(np.count_nonzero(~without[f])) for f, _ in pairs)
     total += sum(int(np.maximum(s.stop - s.start, 0)[~without].sum()) for s in stretches)
     if total > MOST_VALUES:
         raise UnsupportedError(

@@ -126,9 +126,10 @@ class Reasons:
         return self._no_place(delete)
 
     def _filter_sentence(self, delete: int) -> str:
-        """Explain that the filter excludes an equality delete, and show the bounds of its equality columns.
+        """Explain that the filter excludes an equality delete; either its bounds or its partition are the reason.
 
-        If the delete has no metrics of these columns, the explanation is that its partition does not match.
+        The text shows the bounds of its equality columns, if it has metrics of them, and its partition, if its spec is
+        partitioned.
         """
         m = self.matching
         ranges = []
@@ -138,8 +139,13 @@ class Reasons:
                 name, f = m.state.metadata.all_fields().get(column, (str(column), None))
                 ranges.append(f"{name} {self._range(found, f.type)}" if f is not None else name)
         what = "" if m.filter is None else m.filter.text
-        why = f"its rows have {', '.join(ranges)}" if ranges else "its partition does not match"
-        return f"the filter {what} excludes it: {why}"
+        found = [f"its rows have {', '.join(ranges)}"] if ranges else []
+        number = m.found.batch.entries["partition_spec_id"][delete].as_py()
+        spec = None if number is None else m.state.metadata.spec(number)
+        if spec is not None and not spec.is_unpartitioned:
+            place = partition_texts(m.state, m.found.batch.take([delete]))[0].as_py()
+            found.append(f"its partition is {_place(place, number)}")
+        return f"the filter {what} excludes it" + (f": {', and '.join(found)}" if found else "")
 
     def _apart(self, file: int, delete: int) -> Reason:
         """Explain why a delete does not apply to the data file that it references.

@@ -14,13 +14,16 @@ from iceexplore.arrow import PlainValue
 from iceexplore.arrow import compute as pc
 from iceexplore.expressions import COMPARABLE, Column, Columns, literal_sql, name_sql
 from iceexplore.graph import TableState, live_manifests
-from iceexplore.manifests import ContentType, EntryBatch, Manifest
+from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, live, whole
 from iceexplore.metadata import ListType, MapType, StructType, Type, format_value, type_base
-from iceexplore.planning.evaluators._column_metrics import comparable
+from iceexplore.planning.evaluators._column_metrics import Mask, comparable
 
 __all__ = ["Examples", "examples_of"]
 
 _FILES = 500
+#: A manifest list may begin with manifests in which all files are deleted. To find one with live files, at most this
+#: number of manifests is read.
+_MANIFESTS = 5
 _COLUMNS = 200
 _VALUES = 5
 _LONGEST = 40
@@ -59,8 +62,7 @@ def examples_of(state: TableState) -> Examples:
     by_id = {c.field.field_id: c for c in Columns(state.schema).every()}
     ids = [i for i in leaf.stat_field_ids() if i in by_id][:_COLUMNS]
     batch = EntryBatch.of(leaf, ids)
-    data = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(batch.entries["content_type"], 0), False)))[:_FILES]
-    batch = batch.take(data)
+    batch = batch.take(np.flatnonzero(_live_data(batch.entries))[:_FILES])
     values: dict[int, tuple[str, ...]] = {}
     middle: dict[int, str] = {}
     nulls: list[Column] = []
@@ -85,10 +87,15 @@ def _first_leaf(state: TableState) -> Manifest | None:
     if root is None:
         return None
     direct = state.reader.direct(root)
-    if direct is not None and pc.any(pc.equal(direct.entries["content_type"], 0)).as_py():
+    if direct is not None and _live_data(direct.entries).any():
         return direct
-    rows = live_manifests(root, {int(ContentType.DATA_MANIFEST)})
-    return next(iter(state.reader.leaves(root, rows[:1], parts=frozenset({"entries", "stats"}))), None)
+    rows = live_manifests(root, {int(ContentType.DATA_MANIFEST)})[:_MANIFESTS]
+    leaves = (state.reader.leaf(root, row, frozenset({"entries", "stats"})) for row in rows)
+    return next((leaf for leaf in leaves if _live_data(leaf.entries).any()), None)
+
+
+def _live_data(entries: pa.Table) -> Mask:
+    return bool_array(pc.and_(live(entries), whole(pc.equal(entries["content_type"], int(ContentType.DATA)))))
 
 
 def _bounds(stats: pa.StructArray, kind: Type) -> list[Any]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import human_bytes
+from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.distribution._table_distribution import deleted_rows
 from iceexplore.planning.report._levels import LEAF_LEVEL, WHOLE_TABLE, WITH_DELETES, levels_table, root_level
 from iceexplore.planning.report._skipped import skipped_table
@@ -31,7 +32,7 @@ __all__ = ["Waterfall", "waterfall_of"]
 #: in the filter excludes, because the filter would have to be evaluated again on the metadata of each.
 _EXPLAINED = 100_000
 _TERMS = 2
-_AT_MOST = "upper limit"
+_AT_MOST, _ESTIMATED = "upper limit", "are estimated"
 #: Levels that are displayed under another name. The key is the name in the column ``level``; the value is displayed.
 _LABELS = {WHOLE_TABLE: "whole table", LEAF_LEVEL: "after the manifests"}
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
@@ -94,16 +95,17 @@ class Waterfall(BarPicture):
         rows = []
         for record in records:
             known = record["known"]
-            most = {"bytes": WITH_DELETES in known, "rows": _AT_MOST in known}
-            bars = tuple(_bar(unit, record[unit], before[unit], most.get(unit, False)) for unit in units)
+            rounded = "up to " if _AT_MOST in known else "about " if _ESTIMATED in known else ""
+            inexact = {"bytes": "up to " if WITH_DELETES in known else "", "rows": rounded}
+            bars = tuple(_bar(unit, record[unit], before[unit], inexact.get(unit, "")) for unit in units)
             tooltip = "\n".join(filter(None, (record["level"], record["note"], known)))
             rows.append(BarRow(_LABELS.get(record["level"], record["level"]), record["note"] or "", bars, tooltip))
-            before = {u: before[u] if record[u] is None else (record[u], most.get(u, False)) for u in units}
+            before = {u: before[u] if record[u] is None else (record[u], bool(inexact.get(u))) for u in units}
         heads = tuple(u.replace("_", " ") for u in units)
         return BarChart(self.title, self.description, heads, tuple(rows), "left", "removed at this level")
 
 
-def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | None:
+def _bar(unit: str, value: int | None, before: _Measure, inexact: str) -> Bar | None:
     """Return the bar for what remains after a level, such as ``1,200 (33 %)``.
 
     Parameters
@@ -114,22 +116,23 @@ def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | No
         The number that remains after the level; None if it is unknown. In this case, the result is None for manifests
         and row groups, and an empty bar with the text ``not known`` for the other units.
     before
-        A pair: the number that remained after the previous level, and whether this number is only an upper limit. If
+        A pair: the number that remained after the previous level, and whether this number is inexact. If
         that level's number is unknown, the pair is of the nearest earlier level with a known number; if there is none,
         the number is None.
 
         The percentage in the text is ``value`` divided by this number. There is no percentage if the number is None or
-        an upper limit, or if ``value`` is not less than it.
-    most
-        Whether ``value`` is only an upper limit. If so, the text begins with ``up to``, except for 0.
+        inexact, or if ``value`` is not less than it.
+    inexact
+        The beginning of the text: ``up to`` if ``value`` is only an upper limit, ``about`` if it is an estimate, each
+        with a space; empty if it is exact. An upper limit of 0 is exact.
     """
     if value is None:
         return None if unit in _OPTIONAL else Bar(0.0, "not known")
     text = human_bytes(value) if unit == "bytes" else f"{value:,}"
-    there, at_most = before
+    there, before_inexact = before
     gone = max(0, there - value) if there is not None else 0
-    share = f" ({share_of(value, there)})" if there and gone and not at_most else ""
-    return Bar(float(value), ("up to " if most and value else "") + text + share, float(gone))
+    share = f" ({share_of(value, there)})" if there and gone and not before_inexact else ""
+    return Bar(float(value), ("" if inexact == "up to " and not value else inexact) + text + share, float(gone))
 
 
 def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
@@ -209,7 +212,7 @@ def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
         if plan.row_groups is not None:
             *_, all_groups, kept_groups = levels["row_groups"].to_pylist()
             skipped[names[-1]] = all_groups - kept_groups
-        return ["see .skipped for what is skipped, and why" if skipped.get(name) else "" for name in names]
+        return ["the plan's .skipped shows what is skipped, and why" if skipped.get(name) else "" for name in names]
     if not manifests + files and plan.row_groups is None:
         return notes
     table = skipped_table(plan).select(["level", "kind", "term", "by"])
@@ -234,9 +237,10 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     """Return the numbers for the last level, ``after deletes``, as a dictionary; empty if no delete applies to a file.
 
     The keys are names of columns of ``levels``. The number of rows is what remains after deletion vectors and position
-    deletes are applied, as estimated by `deleted_rows`. The rows that equality deletes remove are not counted, so the
-    column ``known`` calls the number an upper limit if there are equality deletes. The number is None if the plan skips
-    row groups in which deleted rows may be.
+    deletes are applied. It is an estimate (`deleted_rows`) if a position delete file is for several data files, because
+    some of its rows may be of files that the plan skips. Otherwise it is an upper limit if there are equality deletes,
+    because the rows that they remove are not counted. The column ``known`` states which of these it is. The number is
+    None if the plan skips row groups in which deleted rows may be.
 
     Parameters
     ----------
@@ -259,8 +263,18 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     gone, touched = deleted_rows(plan.files)
     rows = last["rows"] - round(float(gone.sum()))
     known = "deleted rows are counted from deletion vectors and position delete files"
+    whole_table = not any(len(s.pruned) for s in plan.roots) and all(f.files == f.kept_files for f in plan.leaves)
+    applied = Stretches.of(plan.files.matched.positions).uses(len(entries)) > 0
+    shared = not whole_table and bool((applied & ~np.asarray(pc.is_valid(plan.files.matched.referenced))).any())
+    if shared:
+        known = (
+            f"deleted rows {_ESTIMATED}: if a position delete file is for several data files, its rows are divided "
+            "evenly among those that the plan reads"
+        )
     if plan.row_groups is not None and rows < last["rows"] and last["row_groups"] < len(plan.row_groups):
         rows, known = None, "the number of rows is unknown, because deleted rows may be in skipped row groups"
+    elif equality and shared:
+        known += "; rows removed by equality deletes are not subtracted"
     elif equality:
         known += f"; rows removed by equality deletes are not subtracted, so the number of rows is an {_AT_MOST}"
     return {

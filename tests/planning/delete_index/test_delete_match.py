@@ -327,3 +327,14 @@ def test_reasons_of_columns_without_bounds(layout: dict[str, Any]) -> None:
     table.row_delta(equality={"x": [float("nan")]})
     (row,) = reasons(table)
     assert row["reason"] == "x is NaN in every row of the delete file, and in no row of the data file"
+
+
+def test_the_filter_excludes_by_partition_or_by_bounds() -> None:
+    table = ix.empty({"id": "long", "kind": "string"}, partition_by="kind", format_version=2)
+    table.append(ids(1, 2, 3, 4))
+    table.row_delta(equality={"id": [1, 2]}, equality_partition={"kind": "a"})
+    (row,) = reasons(table, "kind = 'b'")
+    assert row["reason"] == (
+        "the filter kind = 'b' excludes it: its rows have id 1 to 2, and its partition is kind=a (spec 0)"
+    )
+    table.close()

@@ -252,6 +252,20 @@ def test_rows_that_equality_deletes_leave_are_an_upper_limit() -> None:
     assert [b.text for b in table.plan().waterfall().chart().rows[-1].bars if b][-1] == "up to 10"
 
 
+def test_rows_that_shared_delete_files_leave_are_estimated_if_files_are_skipped() -> None:
+    """Only the rows of the delete file show how many of them belong to the files that the plan reads."""
+    table = filled("v2", partition_by=(), appends=2)
+    table.set_properties({"write.delete.granularity": "partition"})
+    first, second = table.inspect.data_files()["file_path"]
+    table.row_delta(deletes={first: [0, 1, 2], second: [0]})
+    whole = table.plan().waterfall()
+    assert whole.levels["rows"].to_pylist()[-1] == len(table.to_arrow())
+    assert "are counted" in whole.levels["known"].to_pylist()[-1]
+    part = table.plan("id < 10").waterfall()
+    assert "are estimated" in part.levels["known"].to_pylist()[-1]
+    assert [b.text for b in part.chart().rows[-1].bars if b][-1].startswith("about ")
+
+
 def test_levels_and_measures_that_there_are_none_of_are_left_out() -> None:
     rooted = lab("v4-root").plan("id >= 25").waterfall()
     assert [r.label for r in rooted.chart().rows] == ["whole table", "after the root manifest", "after deletes"]
