@@ -27,9 +27,9 @@ _BITS = 50
 #: that values contain. For example, if ``0`` and ``4`` are the only digits in bounds, values are assumed to contain
 #: ``1``, ``2`` and ``3`` as well. In each class, the gaps between the characters in bounds are filled in this way.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-#: To find out which bytes occur in a column, at most this many bytes of each bound are examined, after the prefix that
-#: all bounds share. Later bytes never contribute to the number that represents a bound: it has at most `_BITS` bits,
-#: and each byte takes at least one of them.
+#: A bound is represented by a number of at most `_BITS` bits, made of its bytes after the prefix that all bounds share.
+#: Each byte takes at least one bit, so bytes after the first `_BITS` never contribute to the number. Therefore, at most
+#: this many bytes of each bound are examined to find out which bytes occur in a column.
 _LOOKED_AT = 64
 #: If all bounds have fewer characters than this, they are taken as complete, because writers hardly ever truncate to so
 #: few (the default of ``write.metadata.metrics.default`` is 16).

@@ -275,8 +275,8 @@ def _estimates(
     assumes = [_EVEN, "each partition keeps its number of files"]
     if shares.shuffled:
         assumes.append(
-            "most files have about the same bounds as the other files of their partition, so the distribution of "
-            "values between these bounds is unknown"
+            "bounds do not show how values are distributed in a partition, because most of its files have about the "
+            "same bounds: the result may differ from this estimate"
         )
     if wanted.points and spread.axis.step != 1:
         rare = (

@@ -173,7 +173,7 @@ def scattered_manifests(
         "manifests",
         "cluster manifests by partition",
         f"{read:,} of {total:,} manifests are read ({human_bytes(length)}); {hold:,} of them list the "
-        f"{files:,} files to read, which would fit in {amount(needed, 'manifest')}.",
+        f"{files:,} files to read, for which {amount(needed, 'manifest')} would be enough.",
         Reading(read, length),
         Reading(needed, round(length * needed / read)),
         unit="manifests",

@@ -32,9 +32,9 @@ _SAMPLES = 8
 #: `Shares._samples` examines at most this many groups of files (by default, partitions): those with the most files. In
 #: all other groups, the values in a file are assumed to be spread evenly between its bounds.
 _MOST_GROUPS = 200
-#: `Shares._samples` takes each file of a group as a random sample of all values in the group only if at least this
-#: share of the files has the central value between their bounds. The central value is the mean of two numbers: the
-#: median of the files' lower bounds and the median of their upper bounds.
+#: `Shares._samples` takes each file of a group as a random sample of all values in the group only if the bounds of most
+#: files have the group's central value between them: of at least this share of the files. The central value is the mean
+#: of two numbers: the median of the files' lower bounds and the median of their upper bounds.
 _COVERING = 0.9
 
 

@@ -144,8 +144,8 @@ def cut_bounds(
         "bounds",
         f"write full bounds of {column}",
         f"bounds of {column} are truncated to {longest} characters, but the filter has longer values: "
-        f"{amount(gone, 'file')} ({human_bytes(lost)}) {'has' if gone == 1 else 'have'} a bound that equals one of "
-        "these values after truncation, so the bound cannot exclude this value.",
+        f"{amount(gone, 'file')} ({human_bytes(lost)}) {'has' if gone == 1 else 'have'} a bound that equals the "
+        f"first {longest} characters of such a value, so the bound cannot exclude it.",
         now,
         Reading(now.files - gone, now.bytes - lost),
         basis="at most",

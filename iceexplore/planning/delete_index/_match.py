@@ -205,7 +205,8 @@ class DeleteIndex:
         """Return all pairs of a data file and a position delete file (not a deletion vector) that applies to it.
 
         The first item of the list has the pairs of deletes that reference one data file. The second item has the pairs
-        of the other deletes (`of_partition`); it is missing if there are no such deletes. Pairs in which the data file
+        of the other deletes, which may apply to any data file of their partition (`of_partition`); if there are no such
+        deletes, the list has only one item. Pairs in which the data file
         has a deletion vector are included, although the vector replaces the position delete file.
         """
         files, deletes, _ = self.named
@@ -388,7 +389,7 @@ class DeleteIndex:
         more = f" ({count} such pairs of a data file and a delete)" if count > _MOST_NOTES else ""
         if kind == "otherwise":
             how = (
-                "by a location with another scheme or authority than in the file's manifest entry; the delete is "
+                "by a location whose scheme or authority differs from that in the file's manifest entry; the delete is "
                 "applied because the paths are equal"
             )
             if path_only(referenced) != path_only(name):

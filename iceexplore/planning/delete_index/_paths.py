@@ -276,7 +276,8 @@ def _places(locations: Strings, low: Strings, high: Strings) -> list[Ints]:
     # paths that begin with the bound.
     beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")
     order = ranks(_tail(locations), _tail(low), beyond)
-    # `ranks` returns None only if the types cannot be compared, and here all are text or bytes.
+    # `ranks` returns None only for values of types that it cannot compare. It can compare paths as text with `beyond`,
+    # which are bytes.
     assert order is not None
     return order
 

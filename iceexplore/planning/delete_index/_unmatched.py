@@ -139,13 +139,13 @@ class Reasons:
                 name, f = m.state.metadata.all_fields().get(column, (str(column), None))
                 ranges.append(f"{name} {self._range(found, f.type)}" if f is not None else name)
         what = "" if m.filter is None else m.filter.text
-        found = [f"its rows have {', '.join(ranges)}"] if ranges else []
+        reasons = [f"its rows have {', '.join(ranges)}"] if ranges else []
         number = m.found.batch.entries["partition_spec_id"][delete].as_py()
         spec = None if number is None else m.state.metadata.spec(number)
         if spec is not None and not spec.is_unpartitioned:
             place = partition_texts(m.state, m.found.batch.take([delete]))[0].as_py()
-            found.append(f"its partition is {_place(place, number)}")
-        return f"the filter {what} excludes it" + (f": {', and '.join(found)}" if found else "")
+            reasons.append(f"its partition is {_place(place, number)}")
+        return f"the filter {what} excludes it" + (f": {', and '.join(reasons)}" if reasons else "")
 
     def _apart(self, file: int, delete: int) -> Reason:
         """Explain why a delete does not apply to the data file that it references.
@@ -216,7 +216,10 @@ class Reasons:
 
 
 def _place(text: str | None, spec: int | None) -> str:
-    """Return a partition with its spec as text, such as ``day=2024-05-17 (spec 0)``."""
+    """Return a text for a partition and the id of its spec, such as ``day=2024-05-17 (spec 0)``.
+
+    If ``text`` is None or empty, the partition is called ``unpartitioned``.
+    """
     return f"{text or 'unpartitioned'} (spec {spec})"
 
 
@@ -370,9 +373,9 @@ class _Scopes:
         self.reached = self._reached()
 
     def _reached(self) -> Mask:
-        """Return a mask of the deletes: True for those that are in at least one candidate pair.
+        """Return a mask: True for each delete that partition and sequence number allow to apply to some data file.
 
-        Partition and sequence number allow such a delete to apply to at least one data file.
+        These are the deletes that are in at least one candidate pair.
         """
         m = self.matching
         out = np.zeros(len(m.found), dtype=bool)

@@ -476,13 +476,13 @@ class _Explanation:
 
 
 def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
-    """Combine the explanations of rows that every branch of an ``or`` excludes.
+    """Combine the explanations of why each branch of an ``or`` excludes the same files or manifests.
 
-    For each row of the result, the values of all branches are joined: ``term`` with ``or``, as in ``id = 1 or id = 5``;
-    ``column`` with commas; and ``why`` with semicolons. A term or column that several branches share is named once.
-    ``by`` is the first of ``bounds``, ``counts``, ``partition`` and ``filter`` that a branch has. ``lower``, ``upper``
-    and ``null_count`` are those of the first branch if ``column`` and ``by`` are the same in all branches; otherwise
-    they are null.
+    The result has one row per file or manifest. In it, the values of all branches are joined: ``term`` with ``or``, as
+    in ``id = 1 or id = 5``; ``column`` with commas; and ``why`` with semicolons. A term or column that several branches
+    share is named once. ``by`` is the first of ``bounds``, ``counts``, ``partition`` and ``filter`` that a branch has.
+    ``lower``, ``upper`` and ``null_count`` are those of the first branch if ``column`` and ``by`` are the same in all
+    branches; otherwise they are null.
 
     Parameters
     ----------

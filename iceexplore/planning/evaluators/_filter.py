@@ -171,7 +171,8 @@ class Filter:
         Raises
         ------
         OptionError
-            The filter has a partition, which cannot be part of an expression, or JSON cannot express the filter.
+            The filter was made with ``partition=``, which Iceberg's expressions have no form for, or JSON cannot
+            express the filter.
         """
         if self.partition:
             raise OptionError(

@@ -49,9 +49,9 @@ _WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
 _STOPS, _STOPS_OF_MANY = 240, 96
 #: Maximum number of characters in the label of a stop (one of these values); longer labels are cut off.
 _LONGEST = 60
-#: Two numbers for the labels of stops in a column of floating-point numbers. The first is the minimum number of
-#: significant digits that are kept when a label is rounded. The second is a length in characters: if no label is
-#: longer, no label is rounded.
+#: Two numbers for the labels of stops (the values to which an edge of the filter's range can be moved) in a column of
+#: floating-point numbers. The first is the minimum number of significant digits that are kept when a label is rounded.
+#: The second is a length in characters: if no label is longer, no label is rounded.
 _LEAST_DIGITS, _SHORT_NUMBER = 6, 10
 #: Matches a timestamp in ISO 8601, in UTC or without a time zone. Group 1 is the date, group 2 the hours and minutes.
 _TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?:\+00:00)?$")

@@ -48,7 +48,7 @@ WITH_DELETES = "including delete files"
 class Counts(NamedTuple):
     """A number of data files, with the number of their rows and their size in bytes; None where unknown.
 
-    The files are those in one manifest, or those that remain after a level of a plan.
+    The files are those in one manifest, or those that remain after one step of planning (a level).
     """
 
     files: int | None

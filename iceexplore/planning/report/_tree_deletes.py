@@ -141,7 +141,7 @@ def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> 
         elif empty[i]:
             reason = "it has no live delete"
         elif owned[i]:
-            reason = "its deletes apply only to the files of one data manifest, none of which is read"
+            reason = "its deletes apply only to files of one data manifest, and none of these files is read"
         else:
             reason = "its partitions do not match the filter"
         out.setdefault(reason, []).append(row)

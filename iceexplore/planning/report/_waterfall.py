@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import human_bytes
 from iceexplore.planning.delete_index._lists import Stretches
@@ -205,13 +206,12 @@ def _notes(plan: PlannedScan, levels: pa.Table) -> list[str]:
 
 def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
     notes = [""] * levels.num_rows
-    names = levels["level"].to_pylist()
+    names = build.to_pylist(levels["level"])
     manifests, files = sum(len(s.pruned) for s in plan.roots), sum(f.files - f.kept_files for f in plan.leaves)
     if manifests + files > _EXPLAINED:
         skipped = {f"after the {root_level(plan)}": manifests, LEAF_LEVEL: files}
         if plan.row_groups is not None:
-            *_, all_groups, kept_groups = levels["row_groups"].to_pylist()
-            skipped[names[-1]] = all_groups - kept_groups
+            skipped[names[-1]] = len(plan.row_groups) - (levels["row_groups"][-1].as_py() or 0)
         return ["the plan's .skipped shows what is skipped, and why" if skipped.get(name) else "" for name in names]
     if not manifests + files and plan.row_groups is None:
         return notes

@@ -313,6 +313,8 @@ def _bounds_reason(p: Predicate, column: Column, i: int) -> Reason:
     name = p.name or column.field.name
     if column.evidence.all_null[i]:
         text = f"{name} is null in every row"
+    elif column.leaf is None:
+        text = f"{name} is {_shown(column, i)[0]} in every row, its initial default"
     elif p.op == "is-null":
         text = f"{name} is null in no row"
     else:

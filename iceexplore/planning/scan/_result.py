@@ -26,13 +26,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class PlannedScan:
-    """The files that a scan reads, the numbers of those that it skips, and how the scan was planned.
+    """The files that a scan reads, how many it skips, and how the scan was planned.
 
     Attributes
     ----------
     state, filter, columns
-        The planned state, filter and columns; ``columns`` is None for all. An incremental plan has the state of its
-        last snapshot.
+        The table as of the planned snapshot, the filter, and the columns to read; ``columns`` is None for all. For an
+        incremental plan, the table is as of its last snapshot.
     files
         The data files to read, one row each, with the residual filter of each and the deletes that apply to it.
     options

@@ -270,7 +270,9 @@ def _pieces(tasks: FileTasks, size: int | _Longs) -> tuple[_Cut, _Longs, _Longs,
     # Sum as floats: if a damaged manifest states huge sizes, a sum of integers could overflow.
     if float(np.sum(cut.counts.astype(np.float64))) > _MOST_SPLITS:
         least = int(np.min(size))
-        raise OptionError(f"there would be more than {_MOST_SPLITS:,} splits of {least} bytes: give a larger size")
+        raise OptionError(
+            f"there would be more than {_MOST_SPLITS:,} splits of {least} bytes: give a larger split size"
+        )
     total = int(cut.counts.sum())
     task = np.repeat(np.arange(len(tasks), dtype=np.int64), cut.counts)
     firsts = np.cumsum(cut.counts) - cut.counts

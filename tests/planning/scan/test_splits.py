@@ -176,7 +176,7 @@ def test_many_deletes_of_many_files_are_not_written_out() -> None:
 
 
 def test_sizes_that_a_damaged_manifest_claims_do_not_fill_memory() -> None:
-    with pytest.raises(OptionError, match="give a larger size"):
+    with pytest.raises(OptionError, match="give a larger split size"):
         split_table(tasks_of([{"size": 2**62, "rows": 1}]), SplitOptions())
     table = split_table(tasks_of([{"size": -5}, {"size": 2**62, "offsets": [4]}]), SplitOptions())
     assert table["task"].to_pylist() == [1]
