@@ -253,19 +253,20 @@ def _picked(
 
 
 def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
-    """Group delete manifests by the data manifest with which they are affiliated (V4: ``referenced_file``).
+    """Group the delete manifests of a V4 root by the data manifest that they reference (``referenced_file``).
 
-    A root row is the row number of a manifest in the root. The keys of the result are the root rows of data manifests
-    that the plan reads. The value for each key lists the root rows of the delete manifests that are affiliated with
-    this data manifest. The result is empty in versions 1 to 3.
+    If a delete manifest references a data manifest, its deletes apply only to the files of this data manifest: the two
+    are affiliated. Manifests are identified by their row numbers in the root (root rows). The keys of the result are
+    the root rows of data manifests that the plan reads. The value for each key lists the root rows of the delete
+    manifests that reference this data manifest. The result is empty in versions 1 to 3.
 
     Parameters
     ----------
     scan
         The root, with the root rows of the data manifests that the plan reads (``scan.kept``).
     places
-        The root rows of the delete manifests to group. A delete manifest that is not affiliated with any of these data
-        manifests is left out.
+        The root rows of the delete manifests to group. The result leaves out those that do not reference a data
+        manifest that the plan reads.
     """
     owners = whole(scan.root.entries["referenced_file"])
     if not places or owners.null_count == len(owners):

@@ -239,7 +239,8 @@ class ScanPlan(PlannedScan):
         Raises
         ------
         OptionError
-            A number is invalid, or there would be more than 50 million splits.
+            ``size`` or ``lookback`` is below 1, ``open_file_cost`` is below 0, one of the three is not a whole number
+            below 2**62, or there would be more than 50 million splits.
         """
         from iceexplore.planning.scan._splits import combined_table, split_table
 
@@ -345,7 +346,7 @@ class ScanPlan(PlannedScan):
     def distribution(self, by: By = "partition") -> TableDistribution:
         """Count bytes, rows, small files and deletes of the planned files per group, as a data frame and as bars.
 
-        A file is small if it has less than 75 % of the table's target file size.
+        A file is small if it has less than 75 % of the table's target file size, as in ``rewrite_data_files``.
 
         Parameters
         ----------

@@ -166,7 +166,7 @@ class ColumnAdvice:
     suggestions
         All suggestions, including those that would save too little (`Suggestion.helps` is false).
     clustering
-        The column's row in `Advice.clustering`; None if it has none.
+        The column's row in `Advice.clustering`; None if there is no row for this column.
     notes
         Sentences on changes that would not help, with the reasons.
     """

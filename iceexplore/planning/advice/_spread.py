@@ -296,8 +296,8 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     wanted
         The values of the column that the filter selects.
     distinct
-        Number of distinct values of the column; None if unknown. If it is known, each of the values is assumed to occur
-        in equally many rows.
+        Number of distinct values of the column. Each of them is assumed to occur in equally many rows. None if the
+        number is unknown: the number of rows with a value is then estimated from the bounds alone.
     """
     files = shares.files
     count = files.counts

@@ -197,8 +197,9 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
     Some writers truncate an upper bound without incrementing its last character. For example, the highest value in a
     delete file is ``abcdef``, but the upper bound is ``abcd``. Because ``abcdef`` is above ``abcd``, a filter for
     ``abcdef`` would wrongly exclude the delete file. The raised bound is ``abcd`` with U+10FFFF, the highest code
-    point, appended four times, which is above ``abcdef``. A bound of bytes gets 64 bytes 0xff instead. It is very
-    unlikely that a value continues the old bound with so many of these characters or bytes, and is longer still.
+    point, appended four times, which is above ``abcdef``. A bound of bytes gets 64 bytes 0xff instead. A value that
+    begins with the old bound is above the raised one only if all these characters or bytes follow, and then more. This
+    is very unlikely.
 
     Parameters
     ----------

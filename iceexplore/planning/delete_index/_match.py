@@ -180,9 +180,10 @@ class DeleteIndex:
 
     @cached_property
     def in_scope(self) -> Mask:
-        """Return a mask of the pairs of `named`: True if the delete applies to the data file that it references.
+        """Return a mask of the pairs in `named`: True if partition and sequence number allow the delete to apply.
 
-        It applies if both have the same partition, and if the data file's sequence number is not above the delete's.
+        Each pair is a data file and a delete that references it. The delete may apply if both have the same partition,
+        and if the data file's sequence number is not above the delete's.
         """
         files, deletes, _ = self.named
         near = self.groups[0][files] == self.groups[1][deletes]

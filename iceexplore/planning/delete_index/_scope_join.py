@@ -91,18 +91,20 @@ class Scope:
         return Spans(self.deletes[order], start, stop)
 
     def overlapping(self, intervals: Intervals) -> tuple[Spans, Spans]:
-        """Return the pairs of a data file and a delete in the same group, if their intervals of one column overlap.
+        """Return the pairs of a data file and a delete whose intervals of one column overlap.
 
-        Sequence numbers are not compared. If two intervals overlap, one begins inside the other. The first result has
-        the pairs in which the delete's interval begins inside the data file's, or both begin at the same rank. The
-        second result has the pairs in which the data file's interval begins inside the delete's.
+        Only a data file and a delete in the same group (usually a partition, see `Scope`) form a pair. Sequence numbers
+        are not compared. If two intervals overlap, one begins inside the other. The first result has the pairs in which
+        the delete's interval begins inside the data file's, or both begin at the same rank. The second result has the
+        pairs in which the data file's interval begins inside the delete's.
 
         Parameters
         ----------
         intervals
-            The column's intervals in all data files and deletes. A delete that does not compare the column, or that
-            may match nulls or NaN, first gets the widest interval (`Intervals.widened`), so that no pair is missed.
-            Because of this, the results may contain pairs without a common value.
+            The column's intervals in all data files and deletes. If the column is not one of a delete's equality
+            columns, or if the delete may match nulls or NaN, the delete first gets the widest interval
+            (`Intervals.widened`), so that no pair is missed. Because of this, the results may contain pairs without a
+            common value.
 
         Returns
         -------

@@ -389,11 +389,10 @@ class _Scopes:
         return out
 
     def skipped(self, matched: MatchedDeletes) -> tuple[int, int]:
-        """Count the candidate pairs in which the delete does not apply to the data file.
+        """Count the deletes that do not apply to a data file, although partition and sequence number allow it.
 
-        In a candidate pair, partition and sequence number allow the delete to apply. Return the number of pairs with a
-        deletion vector or position delete file, and the number of pairs with an equality delete. ``matched`` has the
-        deletes that do apply.
+        A delete counts once for each such data file. Return two numbers: one for deletion vectors and position delete
+        files, one for equality deletes. ``matched`` has the deletes that do apply.
         """
         by_position, by_value = (
             int(pc.sum(pc.list_value_length(a), min_count=0).as_py()) for a in (matched.positions, matched.equality)

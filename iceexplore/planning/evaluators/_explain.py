@@ -253,7 +253,7 @@ def _explained(wanted: Filter, picked: EntryBatch, metadata: TableMetadata) -> t
 
 
 def explain_manifests(state: TableState, root: Manifest, rows: npt.ArrayLike, wanted: Filter) -> pa.Table:
-    """Explain why manifests of data files are pruned.
+    """Explain why data manifests are pruned.
 
     Parameters
     ----------
@@ -265,7 +265,8 @@ def explain_manifests(state: TableState, root: Manifest, rows: npt.ArrayLike, wa
     Returns
     -------
     pyarrow.Table
-        A table of `WHY_SCHEMA` with one row per item of ``rows``, as from `explain_files`.
+        A table of `WHY_SCHEMA` with one row per item of ``rows``. All values are null for a manifest that is not
+        pruned.
     """
     picked = np.asarray(rows, np.int64)
     sources = ManifestMetricsSources(state, root, picked)
@@ -360,11 +361,11 @@ class _Explanation:
     reasons: list[_Constant | _Said | _Joined] = field(default_factory=list)
 
     def visit(self, node: Expression) -> _Cases:
-        """Find out which rows (files or manifests) an expression excludes, and why.
+        """Find out which files or manifests an expression excludes, and why.
 
-        Return an array with one item per row: the index of its reason in `reasons`; -1 if the row is not excluded. If
-        several children of an ``and`` exclude a row, the reason is that of the first of them. An ``or`` excludes a row
-        only if all its children do, and the reason is a `_Joined` with the reasons of all children.
+        Return an array with one item per file or manifest: the index of its reason in `reasons`; -1 if it is not
+        excluded. If several children of an ``and`` exclude it, the reason is that of the first of these children. An
+        ``or`` excludes it only if all children do; the reason is then a `_Joined` with the reasons of all children.
         """
         match node:
             case Always(value):
@@ -450,14 +451,15 @@ class _Explanation:
         return out
 
     def _rendered(self, number: int, at: npt.NDArray[Any]) -> pa.Table:
-        """Return the explanations of rows that all have the same reason, as a table of `WHY_SCHEMA`.
+        """Explain files or manifests that are all pruned for the same reason, as a table of `WHY_SCHEMA`.
 
         Parameters
         ----------
         number
-            Index of the reason in `reasons`. If it is negative, the rows are not pruned, and all values are null.
+            Index of the reason in `reasons`. If it is negative, the files or manifests are not pruned, and all values
+            in the table are null.
         at
-            The rows: indices of files or manifests.
+            Indices of the files or manifests.
         """
         n = len(at)
         if number < 0:

@@ -88,7 +88,7 @@ class MetricsSource:
     def must(self) -> Mask:
         """Return a mask of the files or manifests: True where the metrics prove that every row satisfies the predicate.
 
-        The predicate is the one that the description of `MetricsSource` calls P.
+        This is the predicate of the filter (P in the description of `MetricsSource`), not its projection.
         """
         if self.strict is None:
             return np.zeros(len(self.evidence), np.bool_)
@@ -417,8 +417,8 @@ class FileMetricsSources:
     def statistics(self, p: Predicate) -> list[MetricsSource]:
         """Return the bounds and counts of the predicate's column, as a list with one `MetricsSource`.
 
-        Return an empty list if the batch has no metrics of this column, or if this object was created with
-        ``statistics=False``.
+        Return an empty list if the batch has no metrics of this column, or if this object uses only partition tuples
+        (``statistics=False``).
         """
         stats = self._batch.stats.get(p.field_id) if self._statistics else None
         if stats is None:

@@ -174,7 +174,7 @@ class ManifestMetricsSources:
         return out + [statistics_source(p, e) for e in evidence if e is not None]
 
     def statistics(self, p: Predicate) -> list[MetricsSource]:
-        """Return the metrics in a V4 root manifest of the column that ``p`` compares, and of transforms of the column.
+        """Return the metrics of the column that ``p`` compares, and of its transforms, from a V4 root manifest.
 
         For ``id = 5``, the first element has the metrics of ``id``. It is followed by one element for each transform of
         ``id`` that has metrics, such as ``bucket[16](id)``. In such an element, the predicate is not ``p`` but its

@@ -1,4 +1,4 @@
-"""Convert partition tuples: from users' dictionaries to Arrow, and from Arrow to keys that commits compare."""
+"""Convert partition tuples: from users' dictionaries to Arrow, and from Arrow to keys that identify partitions."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class LiveFiles:
     ----------
     batch
         The entries of the files, with partition tuples and the metrics of the requested columns. Locations are null if
-        there are more than `_MOST_NAMED` files.
+        there are more than `_MOST_NAMED` files: each is then too small in the picture to point at.
     root
         int64, one per file: the index of the file's root in ``plan.roots``.
     root_row

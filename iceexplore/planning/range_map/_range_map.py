@@ -236,7 +236,7 @@ class RangeMap(RangePicture):
 
     @property
     def is_binned(self) -> bool:
-        """Whether more than `DRAWN` files have a range, so that they are merged into cells instead of drawn singly."""
+        """True if more than `DRAWN` files have a range: similar files are then drawn as one rectangle (a cell)."""
         return len(self.order) > DRAWN
 
     @cached_property

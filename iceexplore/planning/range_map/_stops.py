@@ -133,12 +133,12 @@ class Stops:
         return len(self.values)
 
     def index(self, value: PlainValue) -> int:
-        """Return the index of the stop that has this value.
+        """Return the index of a value in `values`.
 
         Raises
         ------
         ValueError
-            No stop has this value.
+            ``value`` is not in `values`.
         """
         return self.values.index(value)
 

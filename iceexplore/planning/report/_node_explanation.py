@@ -95,12 +95,12 @@ class NodeEvidence:
     why
         The reason, in a sentence or two.
     terms
-        What the metadata of the manifest or file proves about each term of the filter, such as ``id > 9``. Only the
-        first sixty terms are explained, because a filter can have thousands. A term can have several elements: one for
-        each partition field on which the term can be evaluated, and one for the metrics of the term's column, such as
-        bounds and null counts. A V4 root can also have metrics of a transform of the column, such as
-        ``bucket[16](id)``; there is one more element for these. A term about which the metadata contains nothing has a
-        single element, with an empty ``by``.
+        What the metadata of the manifest or file proves about each term (comparison) of the filter, such as ``id > 9``.
+        Only the first sixty terms are explained, because a filter can have thousands. The tuple can contain several
+        items for one term: one for each partition field on which the term can be evaluated, and one for the metrics of
+        the term's column, such as bounds and null counts. A V4 root can also have metrics of transforms of the column,
+        such as ``bucket[16](id)``; there is one more item for each of these transforms. If the metadata contains
+        nothing about a term, there is a single item for it, with an empty ``by``.
     residual
         For a file that is read, the part of the filter that must still be evaluated on its rows, as SQL. None for a
         manifest, for a skipped file, and if metadata proves that every row of the file matches.

@@ -1,8 +1,8 @@
 """Draw bars for the numbers of manifests, files, bytes and rows that remain after each step of planning.
 
-The steps are called levels. The root (manifest list or V4 root manifest) is used to prune manifests, the leaf manifests
-to prune data files, and metadata in the data files to prune row groups. The last level shows the rows that deletes
-remove.
+The steps are called levels. The first level is the whole table. The root (manifest list or V4 root manifest) is then
+used to prune manifests, the leaf manifests to prune data files, and, in a plan with ``row_groups``, metadata in the
+data files to prune row groups. If deletes apply to the files, the last level shows the rows that remain after them.
 """
 
 from __future__ import annotations

@@ -98,9 +98,9 @@ class Judged:
 
 
 def stored_column(groups: RowGroups, at: int, field: NestedField) -> Column:
-    """Return the metrics of a column that a Parquet file stores.
+    """Return a column that a Parquet file stores, with its metrics in each row group.
 
-    A bound is unknown if its stored value cannot be converted to the type of the column.
+    A bound is null if its stored value cannot be converted to the type of the column.
 
     Parameters
     ----------

@@ -64,9 +64,9 @@ def leaf_ids(schema: Schema, columns: tuple[str, ...]) -> list[int]:
 def column_bytes(plan: PlannedScan) -> Int64s:
     """Return, for each data file of the plan, how many bytes the columns that the plan reads occupy in the file.
 
-    These are the column sizes in the manifests (field id 108), which are read again, if possible from the cache. The
-    result is null for a file without any known size (V4 has no column sizes), and for all files if ``plan.columns`` is
-    None.
+    The sizes of the columns are in the entries of manifests (``column_sizes``, field id 108). The manifests are read
+    again, if possible from the cache. The result is null for a file if none of these sizes is known (V4 has no column
+    sizes), and for all files if ``plan.columns`` is None.
     """
     tasks = plan.files
     ids = leaf_ids(plan.state.schema, plan.columns or ())
