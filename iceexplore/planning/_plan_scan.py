@@ -298,7 +298,7 @@ def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.ND
     """
     rows = scan.delete_rows(state, wanted, read)
     # In the V4 draft, a deletion vector is stored on the entry of its data file, so data manifests contain deletes,
-    # too. So also return the row numbers of the data manifests.
+    # too. So also return the given data manifests, as their row numbers in the root.
     return [*rows, *read.tolist()] if scan.root.dialect.deletion_vectors_on_entries else rows
 
 

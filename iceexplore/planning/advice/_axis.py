@@ -23,13 +23,14 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 #: For estimates, texts are represented by numbers. Each of these numbers has at most this many bits; a float can hold
 #: 53 bits exactly.
 _BITS = 50
-#: Three classes of characters: digits, capital letters and small letters. Bounds contain only some of the characters
-#: that values contain. For example, if ``0`` and ``4`` are the only digits in bounds, values are assumed to contain
-#: ``1``, ``2`` and ``3`` as well. In each class, the gaps between the characters in bounds are filled in this way.
+#: Classes of characters: digits, capital letters and small letters. Bounds contain only some of the characters that a
+#: column's values contain. So if two characters of a class occur in bounds, values are assumed to contain all
+#: characters between them, too. For example, if ``0`` and ``4`` are the only digits in bounds, values are assumed to
+#: contain ``1``, ``2`` and ``3`` as well.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-#: A bound is represented by a number of at most `_BITS` bits, made of its bytes after the prefix that all bounds share.
-#: Each byte takes at least one bit, so bytes after the first `_BITS` never contribute to the number. Therefore, at most
-#: this many bytes of each bound are examined to find out which bytes occur in a column.
+#: To find out which bytes occur in a column, at most this many bytes of each bound are examined, beginning after the
+#: prefix that all bounds share. No more are needed: a bound is represented by a number of at most `_BITS` bits, and
+#: each byte takes at least one bit, so bytes after the first `_BITS` never contribute to the number.
 _LOOKED_AT = 64
 #: If all bounds have fewer characters than this, they are taken as complete, because writers hardly ever truncate to so
 #: few (the default of ``write.metadata.metrics.default`` is 16).

@@ -103,10 +103,10 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     if low >= _MANY * count:
         return None
     depth, _ = spread.depth()
-    # `low` is the number of distinct values in one file, and `depth` is the average number of files whose ranges
-    # overlap. Assume that files whose ranges overlap have the same distinct values, and that files whose ranges do not
-    # overlap have no value in common. Then there are (number of files / depth) groups of overlapping files, and each
-    # group adds `low` distinct values.
+    # `low` is the number of distinct values in one file. `depth` is the average number of files whose ranges contain
+    # the same value. Assume that files whose ranges overlap have the same distinct values, and that files whose ranges
+    # do not overlap have no value in common. Then there are (number of files / depth) groups of overlapping files, and
+    # each group adds `low` distinct values.
     return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))
 
 

@@ -32,9 +32,9 @@ _SAMPLES = 8
 #: `Shares._samples` examines at most this many groups of files (by default, partitions): those with the most files. In
 #: all other groups, the values in a file are assumed to be spread evenly between its bounds.
 _MOST_GROUPS = 200
-#: `Shares._samples` takes each file of a group as a random sample of all values in the group only if the bounds of most
-#: files have the group's central value between them: of at least this share of the files. The central value is the mean
-#: of two numbers: the median of the files' lower bounds and the median of their upper bounds.
+#: `Shares._samples` takes the files of a group as random samples of the group's values only if at least this share of
+#: the files have the group's central value between their bounds. The central value is the mean of two numbers: the
+#: median of the files' lower bounds and the median of their upper bounds.
 _COVERING = 0.9
 
 
@@ -225,9 +225,9 @@ class Shares:
             low, width = own.low, own.high - own.low + own.axis.step
             before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
             until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
-        # `width` is 0 only if the two bounds of a file are equal, so the file has only one value. This value is below
-        # the span, in it, or above it. So `before`, the share of the file's values below the span, is 0 or 1. The same
-        # applies to `until`, the share of values that are not above the span.
+        # `width` is 0 if the two bounds of a file are equal, and the type has no fixed distance between values, as for
+        # floats. Then the divisions above have no valid result. But all values of the file equal its bounds. So the
+        # share of values below `span.low` (`before`) is 0 or 1, and so is the share not above `span.high` (`until`).
         point = width == 0
         before = np.where(point, (low < span.low).astype(np.float64), before)
         until = np.where(point, (low <= span.high).astype(np.float64), until)
@@ -339,11 +339,11 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     for span in wanted.spans:
         before, until = shares.around(span)
         if distinct:
-            # `before` is the share of the rows with values below the span, and `until` is the share of the rows with
-            # values not above it; rows with nulls are not counted. Assume that each distinct value has the share
-            # 1 / distinct, and that the span contains at least one. Then `until` is at least `before` + 1 / distinct.
-            # No row is in two spans, so `before` is at least `passed`, which is `until` of the previous span. But to
-            # leave room for one value, `before` is at most 1 - 1 / distinct.
+            # `span` is an interval of values that the filter selects. Of the rows without null, the share `before` has
+            # values below the interval, and the share `until` has values not above it. Assume that each distinct value
+            # has the share 1 / distinct, and that the interval contains at least one of these values. Then `until` is
+            # at least `before` + 1 / distinct. No row is in two intervals, so `before` is at least `passed`, which is
+            # `until` of the previous interval. But to leave room for one value, `before` is at most 1 - 1 / distinct.
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until

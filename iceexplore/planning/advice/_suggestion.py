@@ -116,7 +116,8 @@ def set_property(table: str, name: str, value: str) -> str:
 Kind: TypeAlias = Literal["bounds", "deletes", "manifests", "metrics", "old-spec", "partition", "small-files", "sort"]
 #: Kinds of suggestions that rewrite all data.
 _REWRITES = frozenset(("bounds", "metrics", "old-spec", "partition", "sort"))
-#: A rewrite of all data is suggested only if it lowers the filter's cost to less than this share of the present cost.
+#: A rewrite of all data is suggested only if it lowers the cost of reading (`Reading.cost`: bytes, plus 4 MiB for each
+#: file) to less than this share of the present cost.
 _WORTH = 0.9
 
 

@@ -95,9 +95,9 @@ class Intervals:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
-        # A file with only nulls and NaN has an empty interval, which overlaps no other. But a delete for which `wide`
-        # is True may match the nulls or NaN of the file; its interval becomes 0 to `END`. Replace the file's empty
-        # interval by 0 to 0, which overlaps 0 to `END`, so that the file is paired with such deletes.
+        # A file with only nulls and NaN has an empty interval, which overlaps no other. But the deletes that `wide`
+        # selects may match rows of the file; they get the interval 0 to `END`. So replace the file's empty interval by
+        # 0 to 0, which overlaps 0 to `END`: the file is then paired with these deletes.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),

@@ -111,7 +111,7 @@ def _by_meaning(
     if not len(near) or not len(lost):
         return
     texts = build.to_pylist(locations.take(build.array(near)))
-    # If a data file was added twice, two rows have its location. Give both rows the same number, so that a delete that
+    # If a data file was added twice, it has two items in `locations`. Give both the same number, so that a delete that
     # references this location is paired with both.
     for text, row in zip(texts, near.tolist(), strict=True):
         ours[row] = first.setdefault(text, int(ours[row]))
@@ -276,8 +276,8 @@ def _places(locations: Strings, low: Strings, high: Strings) -> list[Ints]:
     # paths that begin with the bound.
     beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")
     order = ranks(_tail(locations), _tail(low), beyond)
-    # `ranks` returns None only for values of types that it cannot compare. It can compare paths as text with `beyond`,
-    # which are bytes.
+    # `ranks` returns None only if it cannot compare the types of its arguments. It can compare strings (`_tail`) with
+    # binary values (`beyond`).
     assert order is not None
     return order
 

@@ -80,9 +80,10 @@ class Scope:
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1
         order = np.lexsort((self.deletes, place, group))
-        # A key combines the group of a delete and the rank of its sequence number (`place`). Deletes are sorted by key,
-        # so the deletes to pair with a data file are one slice. It begins with the first delete of the file's group
-        # that has at least the file's sequence number, and ends with the last delete of the group.
+        # `place` is, for each delete, the rank of its sequence number. A key combines the delete's group and this rank.
+        # Deletes are sorted by key, so the deletes to pair with a data file are one slice. It begins with the first
+        # delete of the file's group that has at least the file's sequence number, and ends with the last delete of the
+        # group.
         keys = group[order] * width + place[order]
         first = self.file_group * width + np.searchsorted(levels, self.file_sequence, "left")
         start = np.searchsorted(keys, first, "left")

@@ -286,9 +286,9 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     count = len(low)
     if group is not None:
         width = int(high.max(initial=0)) + 1
-        # Add a different offset to the ranks of each group, so that ranges of different groups never overlap. Then
-        # replace the sums by 0, 1, 2 and so on, in the same order, because they have gaps: the arrays below have one
-        # item for each number up to the highest, so gaps would cost memory.
+        # Add a different offset to the ranks of each group, so that ranges of different groups never overlap. The new
+        # numbers have gaps, which would cost memory, because the arrays below have one item for each number up to the
+        # highest. So replace the numbers by 0, 1, 2 and so on, in the same order.
         both = np.concatenate([group * width + low, group * width + high])
         low, high = np.split(np.unique(both, return_inverse=True)[1], 2)
     size = int(high.max(initial=-1)) + 1
@@ -301,9 +301,10 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     power = np.frexp((high - low + 1).astype(np.float64))[1].astype(np.int64) - 1
     for step in range(int(power.max(initial=-1)) + 1):
         # The depth at a rank is the number of ranges that contain it. In this step, ``level[r]`` is the largest depth
-        # in the block of 2**step ranks from r on. For example, in step 1, it is the larger of the depths at r and at
-        # r + 1. `mine` selects the ranges that have at least 2**step ranks, but fewer than twice as many. Two blocks
-        # cover such a range: one begins with its first rank, one ends with its last rank. The blocks may overlap.
+        # in the block of 2**step ranks from r on. In step 1, for example, a block has the ranks r and r + 1. `mine`
+        # selects the ranges that have at least 2**step ranks, but fewer than twice as many. Two blocks, which may
+        # overlap, cover such a range: one begins with its first rank, the other ends with its last rank. So the largest
+        # depth in the range is the larger `level` of these two blocks.
         mine = power == step
         out[mine] = np.maximum(level[low[mine]], level[high[mine] - (1 << step) + 1])
         level = np.maximum(level[: -(1 << step)], level[1 << step :])

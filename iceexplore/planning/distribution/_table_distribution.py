@@ -152,10 +152,11 @@ class Reached:
         begin, stop = begin - group * room, stop - group * room
         alone = np.bincount(group, minlength=self.count)[group] == 1
         # Overlapping ranges of a group have been merged. A merged range is simple if it is the only one of its group,
-        # and contains no delete twice: its length is then the group's number of deletes. If the range contains a delete
-        # twice, the previous occurrence of the second one (`_previous`) is at or after `begin`, where the range begins.
-        # So if the highest index in `_previous` up to the end of the range is below `begin`, no delete occurs twice.
-        # Items before the range do not matter, as their previous occurrences are before `begin`, too.
+        # and contains no delete twice: its length is then the group's number of deletes. `_previous` returns, for each
+        # item, the index of the previous item with the same delete. If a delete is twice in the range, this index is at
+        # or after `begin`, where the range begins, for one of the range's items. So if the highest index up to the end
+        # of the range is below `begin`, no delete is twice in the range. Items before the range do not matter: their
+        # previous items are before `begin`, too.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)

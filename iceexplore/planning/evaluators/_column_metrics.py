@@ -118,8 +118,8 @@ class ColumnMetrics:
         use = np.ones(len(lower), np.bool_)
         if records is not None:
             use = known(pc.greater_equal(records, 0)) | np.asarray(records.is_null())
-        # A record count replaces a missing value count, unless it is 0. With 0, a null count of 0 would equal the value
-        # count, which would seem to prove that all values are null.
+        # If a file has no value count, use its record count instead, unless the record count is 0: a null count of 0
+        # would equal it, which would seem to prove that all values are null.
         rows = None if records is None else pc.if_else(pc.greater(records, 0), records, pa.scalar(None, pa.int64()))
         counted = values if rows is None or not values.null_count else pc.coalesce(values, rows)
         no_null = known(pc.equal(nulls, 0)) & use

@@ -114,8 +114,8 @@ class ManifestMetricsSources:
         self._statistics = statistics
         # A V4 manifest may hold deletes of several partition specs. If one of these specs lacks a partition field, the
         # metrics that the root has of this field do not describe the deletes of that spec. So for delete manifests in a
-        # V4 root, a partition field is used only if every spec of the table has it (see `_bounds`). `_mixed` is True
-        # for them: only for delete manifests do callers pass ``statistics=False``.
+        # V4 root (`_mixed`), a partition field is used only if every spec of the table has it (see `_bounds`). Delete
+        # manifests are recognized by ``statistics=False``, which callers pass for them and for no others.
         self._mixed = not statistics and root.dialect.has_root_manifest
         self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
         self._columns: dict[int, ColumnMetrics | None] = {}

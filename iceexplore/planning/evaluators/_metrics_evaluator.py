@@ -26,8 +26,8 @@ __all__ = ["all_masks", "any_mask", "bounds_deny", "counts_deny", "may_match", "
 _TESTS = frozenset(("is-null", "not-null", "is-nan", "not-nan"))
 _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError, ValueError, OverflowError)
 #: If an ``in`` list has at most this many texts, bytes or decimals, each is compared with a file's bounds. Of a longer
-#: list, only the lowest and the highest value are compared. (Java compares no value of a longer list, and keeps the
-#: file.)
+#: list, only the lowest and the highest value are compared. (The limit is Java's ``IN_PREDICATE_LIMIT``; Java compares
+#: no value of a longer list, and keeps the file.)
 _LONG_LIST = 200
 
 

@@ -43,8 +43,9 @@ def human_texts(values: AnyArray, kind: Type | None, transform: str = "identity"
             return values.cast(pa.string())
         if pa.types.is_boolean(found):
             return values.cast(pa.string())
-        # With a scale above 6, Python's text of a small number has an exponent, such as 1E-7. So Arrow formats decimals
-        # only up to a scale of 6, and Python formats the others (`_by_value`).
+        # Decimals are formatted as Python does. Arrow is faster, and its text is the same if the number needs no
+        # exponent, which is certain up to a scale of 6. With a larger scale, small numbers get an exponent, such as
+        # 1E-7, so Python formats these columns (`_by_value`).
         if pa.types.is_decimal(found) and found.scale <= 6:
             return values.cast(pa.string())
         if pa.types.is_floating(found):

@@ -231,8 +231,9 @@ def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArra
         own = _ordered(array)
         total = _ordered(pa.array(total * (int(own.max(initial=0)) + 1) + own))
     firsts = np.empty(int(total.max(initial=-1)) + 1, dtype=np.int64)
-    # `firsts` needs the first row of each combination. If several rows have the same combination, NumPy keeps the value
-    # that is assigned last. So assign in reverse order, from the last row to the first.
+    # `firsts` gets, for each combination of values, the index of its first row. If several rows have the same
+    # combination, NumPy keeps the index that is assigned last. So assign in reverse order, from the last row to the
+    # first.
     firsts[total[::-1]] = np.arange(count - 1, -1, -1)
     return total, pa.array(firsts)
 

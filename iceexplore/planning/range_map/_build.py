@@ -47,7 +47,8 @@ _WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
 #: The first number applies if files are drawn one by one (up to `DRAWN` files), and the second if there are more files.
 #: The literals of the filter's own range are stops too, but are not counted.
 _STOPS, _STOPS_OF_MANY = 240, 96
-#: Maximum number of characters in the label of a stop (one of these values); longer labels are cut off.
+#: Maximum number of characters in the label of a stop (a value to which a user can move an end of the filter's range);
+#: longer labels are cut off.
 _LONGEST = 60
 #: Two numbers for the labels of stops (the values to which an edge of the filter's range can be moved) in a column of
 #: floating-point numbers. The first is the minimum number of significant digits that are kept when a label is rounded.
@@ -139,7 +140,7 @@ def range_map_steps(
     found = next((files for have, files in known.items() if have >= key), None)
     if found is None:
         found = yield from read_live_files(plan, ids)
-        # Keep only the live files that were read last, because the live files of a large table take much memory.
+        # Drop the live files that an earlier call read: the live files of a large table take much memory.
         known.clear()
         known[key] = found
     yield "Comparing bounds"

@@ -275,9 +275,10 @@ def cells_of(found: RangeMap) -> RangeCells:
         )
     for rows, step in _COARSER:
         row = _rows(found, order, rows)
-        # Extend each range, which goes from one stop to another, to multiples of `step` stops, so that more files have
-        # equal ranges and are drawn as one cell. The extended ranges are only for drawing: files are counted with the
-        # exact ranges, which `exact_cells` keeps.
+        # The ends of a file's range are stored as indices of values on the picture's axis (stops). Round the lower
+        # index down, and the upper index up, to a multiple of `step`, so that more files have equal ranges and are
+        # drawn as one cell. The rounded ranges are only for drawing: files are counted with the exact ranges, which
+        # `exact_cells` keeps.
         first = found.first[order] // step * step
         last = np.minimum(-(-found.last[order] // step) * step, len(found.stops))
         made = _grouped(found, order, row, first, last)

@@ -131,8 +131,8 @@ class StopPredicates:
             return out
         # The metrics of the column, and of all its partition fields, are needed here. `sources(p)` leaves out a
         # partition field if the predicate `p` cannot be projected to it. For example, ``truncate`` of the lowest int
-        # overflows, so a comparison with the lowest int has no projection. So try a predicate with a literal in the
-        # middle, and those at both ends, and use the longest result.
+        # overflows, so a comparison with the lowest int has no projection. So try three predicates, with a literal in
+        # the middle, the lowest literal and the highest one, and use the longest result.
         found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
         for source in found:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):

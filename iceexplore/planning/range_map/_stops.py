@@ -26,9 +26,10 @@ from iceexplore.planning.evaluators._column_metrics import comparable
 
 __all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
 
-#: `stops_of` chooses the stops from two samples: one of the files' lower bounds, and one of their upper bounds. If
-#: there are fewer than twice this number of lower bounds, their sample contains all of them. Otherwise, it contains at
-#: least this number, but fewer than twice as many. The same applies to the upper bounds.
+#: `stops_of` chooses the stops (the values to which a user can move an end of the filter's range) from two samples: one
+#: of the files' lower bounds, and one of their upper bounds. If there are fewer than twice this number of lower bounds,
+#: their sample contains all of them. Otherwise, it contains at least this number, but fewer than twice as many. The
+#: same applies to the upper bounds.
 _SAMPLE = 50_000
 #: A stop is a value to which a user can move an end of the filter's range. Usually, stops are evenly spaced, such as 0,
 #: 10, 20 and 30. But if the bounds of the files are, for example, 1, 2, 3, … 50 and 1,000,000, almost all of them are
@@ -41,8 +42,8 @@ _CROWDED = 10
 #: the filter contains a lower or higher value, such as 1000 in ``id < 1000``, the axis is extended towards this value,
 #: at each end by at most this fraction. A value that is still outside is drawn at the end of the axis.
 _ROOM = 0.15
-#: Maximum length of a stop, in characters for a string column, and in bytes for a binary column. Longer bounds are cut
-#: to this length before they are used as stops.
+#: Maximum length of a stop (a value to which a user can move an end of the filter's range), in characters for a string
+#: column, and in bytes for a binary column. Longer bounds are cut to this length before they are used as stops.
 _LONGEST = 64
 _SECOND = 1_000_000
 #: Possible distances between two neighboring stops (the values to which a user can move an end of the filter's range)
@@ -206,8 +207,8 @@ def _sampled(values: AnyArray) -> list[Any]:
     step = max(1, len(there) // _SAMPLE)
     some = there if step == 1 else there.take(build.array(np.arange(0, len(there), step)))
     found = [ends["min"].as_py(), ends["max"].as_py(), *pc.unique(some).to_pylist()]
-    # A bound may have a million characters, so cut it to `_LONGEST`. The result may be a value that no row has, but any
-    # value of the column's type can be a stop.
+    # A bound may have a million characters, so cut it to `_LONGEST`. The result may be a value that no row has. But it
+    # can still be a stop (a value to which a user can move an end of the filter's range).
     return sorted(v[:_LONGEST] if isinstance(v, (str, bytes)) else v for v in found)
 
 
@@ -233,13 +234,14 @@ def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -
 
 def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: RangeFilter, *, even: bool) -> Stops:
     if even and isinstance(values[0], float):
-        # `values` are bounds of files here, such as 0.30000000000000004. Round them to 6 significant digits: a value
-        # close to a bound is good enough as a stop.
+        # `values` are bounds of files here, such as 0.30000000000000004. They become stops: values to which a user can
+        # move an end of the filter's range. For this, a value close to a bound is good enough, so round to 6
+        # significant digits.
         values = sorted({float(f"{v:.6g}") for v in values})
     if type_base(kind) == "float":
         # The column has the type float, with 32 bits, but Python's floats have 64. If a filter such as ``x >= 1.3`` is
-        # read from text, its literal is rounded to 32 bits. Round the stops in the same way, so that they are equal to
-        # such literals.
+        # read from text, its literal is rounded to 32 bits. Round `values` in the same way, so that a value such as 1.3
+        # is equal to the literal.
         values = [float(np.float32(v)) for v in values]
     every = sorted({*values, *literals})
     if even or len(every) < 2:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["plan_card", "plan_totals", "reasons"]
 
 _SHOWN_REASONS = 8
-#: A plan's card shows at most this many errors of the table, and at most this many warnings that rows may be wrong or
-#: missing.
+#: A plan's card shows at most this many errors that were found in the table's files, and at most this many warnings
+#: that rows may be wrong or missing.
 _MOST_PROBLEMS = 5
 #: If a plan prunes more files than this, its card does not show why, because to find that out, the filter would be
 #: evaluated again for each of these files.

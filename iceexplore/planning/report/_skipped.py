@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SKIPPED_SCHEMA", "skipped_files", "skipped_manifests", "skipped_table"]
 
-#: The columns that explain why an item is skipped. They are copied from the results of `explain_files` and
-#: `explain_manifests`, and from ``plan.row_groups``.
+#: The columns that explain why a manifest, data file or row group is skipped. They are copied from the results of
+#: `explain_files` and `explain_manifests`, and from ``plan.row_groups``.
 _WHY = ("term", "by", "column", "lower", "upper", "null_count", "why")
 SKIPPED_SCHEMA = build.schema(
     [

@@ -125,8 +125,8 @@ def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]
     return out
 
 
-#: Maximum number of file names in each of the columns ``position_deletes`` and ``equality_deletes`` of the table of
-#: tasks. If there would be more, a task lists only some of its delete files.
+#: Maximum number of file names, counted over all tasks, in each of the columns ``position_deletes`` and
+#: ``equality_deletes`` of the table of tasks. If there would be more, a task lists only some of its delete files.
 _MOST_NAMES = 10_000_000
 
 

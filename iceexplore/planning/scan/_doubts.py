@@ -20,7 +20,7 @@ from iceexplore.planning.scan._manifests import RootScan
 
 __all__ = ["doubts_of", "refuse_doubts"]
 
-#: Codes of problems with deletes; the location of such a problem is the delete file.
+#: Codes of problems with deletes. Such a problem names the delete file as its location.
 _OF_DELETES = frozenset({"delete-no-effect", "delete-path", "delete-position", "delete-scope"})
 #: Codes of errors that make a root or manifest unreadable; the plan's notes already report these errors.
 _UNREAD = frozenset(
