@@ -220,7 +220,7 @@ def _picked(
     The result has one item for each data manifest that is read. A V4 root may also list data files itself. If it does,
     an additional item comes first, with the files that the root lists and that may match the filter.
 
-    A root row is the row number of a manifest in the root.
+    The root is the manifest list or, in V4, the root manifest. A root row is the row number of a manifest in the root.
 
     Parameters
     ----------

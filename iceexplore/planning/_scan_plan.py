@@ -91,8 +91,8 @@ class ScanPlan(PlannedScan):
           data file that a V4 root lists itself has "root manifest".
         - ``kind``: "manifest", "data file" or "row group".
         - ``name``: the location of the manifest or data file; for a row group, of its file.
-        - ``root_row``: the row number, in the root, of the manifest or of the manifest that lists the file; null for a
-          data file that a V4 root lists itself.
+        - ``root_row``: the row number, in the manifest list (V4: root manifest), of the manifest or of the manifest
+          that lists the file; null for a data file that a V4 root manifest lists itself.
         - ``ordinal``: the position of a data file in its manifest, or of a row group in its file; null for a manifest.
         - ``files``: the number of live data files in a manifest; 1 for a data file; null for a row group.
         - ``rows``: the number of rows in the item.

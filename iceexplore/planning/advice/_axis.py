@@ -149,7 +149,10 @@ class Axis:
 
     @property
     def base(self) -> float:
-        """Return the base (radix) of the numbers that represent texts or bytes: the highest digit plus one."""
+        """Return the base (radix) of the numbers that represent texts or bytes.
+
+        Each byte is one digit of such a number. The base is the highest possible digit plus one.
+        """
         return float(max(self.ranks) + 1)
 
     @property

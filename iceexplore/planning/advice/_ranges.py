@@ -91,7 +91,8 @@ def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list
 def wanted_of(expression: Expression, axis: Axis) -> Wanted | None:
     """Return the values that match an expression on one column; None if they cannot be represented by intervals.
 
-    For example, the result is None for a test for NaN, because no number represents NaN: see `_taken`.
+    For example, the result is None for a test for NaN, because no number represents NaN. In an ``and``, such a test is
+    ignored instead, so the result may also include values that do not match: see `_taken`.
 
     Parameters
     ----------
@@ -203,7 +204,10 @@ def _common(parts: list[_Intervals]) -> _Intervals:
 
 
 def _few(intervals: _Intervals) -> tuple[Span, ...]:
-    """Convert intervals to at most `_MOST` spans; if there are more intervals, merge those with the smallest gaps."""
+    """Convert intervals to `Span` objects, and limit their number to `_MOST`.
+
+    If there are more intervals, neighbors with the smallest gaps between them are merged into one span.
+    """
     if len(intervals) <= _MOST:
         return tuple(Span(low, high, int(low == high)) for low, high in intervals)
     gaps = sorted(range(1, len(intervals)), key=lambda i: intervals[i - 1][1] - intervals[i][0])[: _MOST - 1]

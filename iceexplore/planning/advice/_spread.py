@@ -97,7 +97,10 @@ class Files:
         return Files(group.astype(np.int64), self.rows[mask], self.bytes[mask])
 
     def apart(self) -> Files:
-        """Return the same files, with each file in a group of its own, to get estimates per file."""
+        """Return the same files, with each file in a group of its own.
+
+        `Shares` makes its estimates for groups. With the result of this method, it makes them for single files.
+        """
         return Files(np.arange(len(self.rows), dtype=np.int64), self.rows, self.bytes)
 
 
@@ -185,7 +188,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Shares:
-    """Estimates for one column: in each group of data files, the share of rows with null, or with values in a range.
+    """Estimates of how a column's values are distributed in each group of data files.
+
+    For example, `nulls` is the share of rows with null or NaN, and `around` estimates the share of values below a
+    number. By default, each partition is a group.
 
     Attributes
     ----------
@@ -256,12 +262,14 @@ class Shares:
 
     @cached_property
     def _samples(self) -> dict[int, tuple[Floats, Floats]]:
-        """Return, by group number, the estimated distribution of the values in each group that seems to be unsorted.
+        """Estimate the distribution of the column's values in each group of files that seems to be unsorted.
 
-        A group seems to be unsorted if nearly all its files have the group's central value between their bounds
-        (`_COVERING`). Then each file is taken as a random sample of the group's values. The result leaves out all other
-        groups. It also leaves out groups in which few files have bounds (`_SAMPLES`). Only the groups with the most
-        files are examined (`_MOST_GROUPS`).
+        The keys of the result are group numbers. By default, each partition is a group.
+
+        A group seems to be unsorted if the bounds of nearly all its files have the group's central value between them
+        (see `_COVERING`). Then each file is taken as a random sample of the group's values. All other groups are left
+        out, and so are groups in which few files have bounds (`_SAMPLES`), or in which the median number of values per
+        file is at most 1. Only the groups with the most files are examined (`_MOST_GROUPS`).
 
         A distribution is a pair of arrays. The first has numbers in ascending order. The second has, for each of these
         numbers, the share of the group's values that are below it. For example, ``([10, 50], [0.2, 0.9])`` means that

@@ -111,7 +111,9 @@ def _bits(values: AnyArray) -> AnyArray:
 def _plain(values: AnyArray) -> AnyArray:
     """Convert booleans and dates to integers, and fixed-size binary to binary.
 
-    Then dates can be compared with integers, for example. Values of other types are returned unchanged.
+    Equal partition values may have different Arrow types in two arrays. For example, one has dates, and the other has
+    the days since 1970 as integers. After the conversion, they can be compared. Values of other types are returned
+    unchanged.
     """
     kind = values.type
     if pa.types.is_boolean(kind):

@@ -289,8 +289,8 @@ def live_deletes(
 def _of_leaf(leaf: Manifest) -> EntryBatch | None:
     """Return the live delete files and deletion vectors of one manifest; None if there are none.
 
-    The result includes the column metrics that show which data files the deletes can match: those of all equality
-    columns and, if a position delete file does not name its data file in ``referenced_file``, those of ``file_path``.
+    The result includes the column metrics that show which data files the deletes can match: the metrics of all equality
+    columns and, if ``referenced_file`` is null for a position delete file, the metrics of ``file_path``.
     """
     entries = leaf.entries
     mask = bool_array(pc.is_in(entries["content_type"], _DELETES)) & bool_array(live(entries))

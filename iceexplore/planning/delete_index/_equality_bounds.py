@@ -171,10 +171,11 @@ def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple
 def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.StructArray:
     """Return the metrics ``stats`` of a column, with null in place of each bound that may not be exact.
 
-    A bound is exact if it is the lowest or the highest value in the file. Other bounds are not trusted, because some
-    writers truncate an upper bound without incrementing it. A bound is replaced by null in these cases:
+    A bound is exact if it is the lowest or the highest value in the file. A truncated bound is not trusted, because
+    some writers truncate an upper bound without incrementing it, so that it is below the highest value. Lower bounds
+    are treated in the same way. A bound is replaced by null in these cases:
 
-    - It is NaN.
+    - It is NaN, which is not a valid bound.
     - The metrics have the field ``tight_bounds`` (V4), and it is false.
     - Its length is one to which writers truncate bounds (`cut_off`), and ``tight_bounds`` is not true.
     """

@@ -172,9 +172,9 @@ class DeleteIndex:
         """Return all pairs of a data file and a delete that references exactly this file, as three arrays.
 
         The arrays have one item per pair: the row number of the data file, the row number of the delete, and a boolean.
-        The boolean is True if the delete references the data file by a location that differs from the data file's own
-        location even in canonical form, such as ``s3://a/x`` for ``s3://b/x``. Partitions and sequence numbers are not
-        compared.
+        The boolean is True if the location that the delete references differs, even in canonical form, from the
+        location of the data file. An example is ``s3://a/x`` for ``s3://b/x``; `named_files` describes when such
+        locations form a pair. Partitions and sequence numbers are not compared.
         """
         return named_files(self.state, whole(self.files.entries["location"]), self.found.referenced)
 
@@ -242,13 +242,17 @@ class DeleteIndex:
         return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
 
     def path_intervals(self, rows: Ints) -> list[Intervals]:
-        """Return the data files' locations, and the ``file_path`` bounds of deletes, as intervals that can be compared.
+        """Return intervals that show which deletes may have the location of a data file in ``file_path``.
+
+        The interval of a delete goes from its lower to its upper bound of ``file_path``. The interval of a data file
+        usually contains only the file's location. If the two intervals do not overlap, the delete does not apply to the
+        file.
 
         Parameters
         ----------
         rows
-            Row numbers, in `found`, of the deletes whose bounds are used. All other deletes get the widest interval,
-            which overlaps every other, as if their bounds were missing.
+            Row numbers, in `found`, of the deletes whose bounds are used. All other deletes get an interval that
+            overlaps the interval of every data file, as if their bounds were missing.
 
         Returns
         -------

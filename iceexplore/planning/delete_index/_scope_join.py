@@ -75,7 +75,11 @@ class Scope:
     deletes: Ints
 
     def spans(self) -> Spans:
-        """Return, for each data file, the deletes of its group whose sequence numbers are at least that of the file."""
+        """Return, for each data file, the deletes in its group whose sequence number is not below the file's.
+
+        A group is usually a partition; for global equality deletes, it contains all data files. For equality deletes,
+        1 has already been subtracted from the sequence numbers: see `delete_sequence`.
+        """
         group, sequence = self.delete_group[self.deletes], self.delete_sequence[self.deletes]
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1

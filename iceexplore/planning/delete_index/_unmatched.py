@@ -373,9 +373,10 @@ class _Scopes:
         self.reached = self._reached()
 
     def _reached(self) -> Mask:
-        """Return a mask: True for each delete that partition and sequence number allow to apply to some data file.
+        """Return a mask: True for each delete whose partition and sequence number let it apply to some data file.
 
-        These are the deletes that are in at least one candidate pair.
+        If the delete references one data file, only this file counts. The mask is False for equality deletes that the
+        filter excludes.
         """
         m = self.matching
         out = np.zeros(len(m.found), dtype=bool)

@@ -167,7 +167,7 @@ def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Cl
 
 
 def _wanted(metadata: TableMetadata, schema: Schema, columns: Iterable[str] | None) -> tuple[dict[int, str], bool]:
-    """Return the columns to measure, and whether the caller or the sort order chose them.
+    """Return the columns whose clustering is to be measured, and whether the caller or the sort order chose them.
 
     Parameters
     ----------

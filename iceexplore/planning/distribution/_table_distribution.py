@@ -122,14 +122,14 @@ class Reached:
         return np.bincount(np.unique(codes * width + deletes) // width, minlength=self.count)
 
     def _lists(self, lists: Stretches) -> _Longs:
-        """Count the distinct deletes of each group, given the deletes that apply to each data file.
+        """Count the distinct deletes that apply to each group of data files; the array has one number per group.
 
         Parameters
         ----------
         lists
-            ``lists.values`` contains row numbers of deletes. The range ``lists.values[start : start + size]``, with
-            ``start = lists.start[i]`` and ``size = lists.size[i]``, has the deletes that apply to data file ``i``.
-            Several files can have the same range, or ranges that overlap.
+            The deletes that apply to each data file. ``lists.values`` contains row numbers of deletes. The range
+            ``lists.values[start : start + size]``, with ``start = lists.start[i]`` and ``size = lists.size[i]``, has
+            the deletes that apply to data file ``i``. Several files can have the same range, or ranges that overlap.
 
         Notes
         -----
@@ -304,7 +304,7 @@ def small_limit(properties: Mapping[str, str]) -> int:
 def target_size(properties: Mapping[str, str]) -> int:
     """Return the target size of data files in bytes, from the table property ``write.target-file-size-bytes``.
 
-    If the property is missing or invalid, this is Iceberg's default of 512 MiB.
+    If the property is missing or invalid, return Iceberg's default, 512 MiB.
     """
     text = str(properties.get("write.target-file-size-bytes", ""))
     return (int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0) or _TARGET

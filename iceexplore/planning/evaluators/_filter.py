@@ -64,7 +64,8 @@ def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tup
     the filter becomes `ALWAYS` if the tuple proves it true of every row (strict projection), and `NEVER` if the tuple
     proves it false of every row (inclusive projection). The filter is then simplified. For example, if a table is
     partitioned by ``region``, the residual of ``region = 'eu' and id > 5`` is ``id > 5`` for a file of the partition
-    ``eu``. Comparisons of computed values, such as ``day(ts) = date '2024-05-17'``, are not replaced.
+    ``eu``. Comparisons of computed values, such as ``day(ts) = date '2024-05-17'``, are never replaced, even if a
+    partition field stores ``day(ts)``.
 
     Parameters
     ----------

@@ -127,7 +127,8 @@ def _floats(values: AnyArray, kind: Type | None) -> Strings:
 def _plain_years(values: AnyArray) -> bool:
     """Return whether all timestamps, except nulls, are in the years 1 to 9999.
 
-    Arrow formats timestamps in these years in ISO 8601. If there are others, Python formats all values (`_by_value`).
+    Arrow formats timestamps in these years in ISO 8601. If any timestamp is in another year, Python formats all of them
+    (`_by_value`).
     """
     ends = pc.min_max(values.cast(pa.int64()))
     if not ends["min"].is_valid:

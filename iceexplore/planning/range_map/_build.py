@@ -313,15 +313,15 @@ def _stops(
     *,
     many: bool,
 ) -> tuple[Stops, StopPredicates]:
-    """Choose the stops of a column: the values to which an edge of the filter's range can be moved.
+    """Choose the stops of a column: the values to which an edge (an end) of the filter's range can be moved.
 
     Also return two predicates per stop: for a lower and for an upper edge at this stop. For the stop 5 of the column
     ``id``, these are usually ``id >= 5`` and ``id <= 5``.
 
     The present edges of the filter's range are always stops. Another value is left out if one of its predicates has no
-    projection to a partition field of the column, although predicates of other stops have one. With an edge at this
-    value, the plan could read files that it skips, because of their partition values, with the edge at the stop before
-    or after it: users would not understand this.
+    projection to a partition field of the column, although predicates of other stops have one. An example is a value
+    for which the transform ``truncate`` overflows. With an edge at this value, the partition field would exclude no
+    file. So the plan could read a file there that it skips with a wider range, which would confuse users.
 
     Parameters
     ----------

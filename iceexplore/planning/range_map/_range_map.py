@@ -93,8 +93,9 @@ class RangeMap(RangePicture):
         If the plan was limited to a partition, its values by name of the partition field; otherwise empty. An SQL
         filter cannot contain such a limit.
     first, last
-        One per file: the file's range as indices of stops. If the upper edge of the filter's range is at a stop before
-        `first`, the plan skips the file. It also skips the file if the lower edge is at the stop `last` or after it.
+        One per file: the file's range as indices of stops, from `first` up to, but not including, `last`. The plan
+        skips the file if the upper edge of the filter's range is at a stop before `first`, or if the lower edge is at
+        the stop `last` or after it.
     kind
         One per file: what is known about its values of the column, as an index in `KINDS`.
     open

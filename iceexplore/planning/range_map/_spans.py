@@ -61,7 +61,7 @@ class Spans:
     def and_(self, other: Spans) -> Spans:
         """Intersect, for each file, its range in ``self`` with its range in ``other``.
 
-        The result is `known` if one of the two ranges is.
+        In the result, `known` is True for a file if it is True in ``self`` or in ``other``.
         """
         return Spans(np.maximum(self.first, other.first), np.minimum(self.last, other.last), self.known | other.known)
 

@@ -61,15 +61,15 @@ class PlannedDelete:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of a node's children.
+    """The number of children of one kind that a node has in the tree of a plan.
 
     Attributes
     ----------
     name
         What the children are: ``read`` or ``skipped`` for data files that the plan reads or skips, ``manifests`` or
-        ``skipped-manifests`` for data manifests that it reads or skips.
+        ``skipped-manifests`` for data manifests that the plan reads or skips.
     count
-        The number of children in the group.
+        The number of these children.
     """
 
     name: GroupName
@@ -348,9 +348,11 @@ class PlanNodes:
         Parameters
         ----------
         row
-            The row, in the root, of the manifest that lists the file; None if a V4 root lists the file itself.
+            The row, in the manifest list or V4 root manifest, of the manifest that lists the file; None if a V4 root
+            manifest lists the file itself.
         ordinal
-            The position of the file, from 0, among the stored rows of that manifest or root.
+            The position, from 0, of the file's entry among all entries as they are stored in the manifest (or in the
+            V4 root manifest, if ``row`` is None).
         """
         return self._file_ids(row, [ordinal])[0]
 

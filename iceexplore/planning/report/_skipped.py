@@ -69,9 +69,9 @@ def _skipped_table(plan: PlannedScan) -> pa.Table:
 
 
 def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
-    """List the data manifests in one root that the plan skips, as a table of `SKIPPED_SCHEMA`.
+    """List the data manifests that the plan skips in one root, as a table of `SKIPPED_SCHEMA`.
 
-    The manifests are in the same order as in the root.
+    A root is a manifest list or V4 root manifest. The manifests are in the same order as in the root.
     """
     entries = scan.root.entries.take(build.array(scan.pruned))
     files, rows, size = zip(*pruned_counts(scan), strict=True)

@@ -37,7 +37,7 @@ class Cut:
         the number of different reasons, and the first two terms.
     tooltip
         The location of the item, and the full explanation of why it is skipped. If the node represents several items,
-        those of the first one.
+        the location and explanation of the first item.
     count
         Number of items that the node represents.
     """

@@ -114,7 +114,10 @@ class _Drawing:
             self.read[leaf.scan] += leaf.kept_files
 
     def scene(self) -> Scene:
-        """Return the whole drawing."""
+        """Return the drawing of the plan: all nodes, and edges from deletes to the data files to which they apply.
+
+        For an incremental plan, there are no edges.
+        """
         plan = self.plan
         self.nodes.append(self.table())
         shown, folded = self.chosen()
@@ -232,8 +235,8 @@ class _Drawing:
     def reasons(self, index: int, leaves: Sequence[LeafScan]) -> dict[int | None, pa.Table]:
         """Explain, for each of the given manifests of a root, why its skipped files are skipped.
 
-        A plan keeps only the files that it reads, so the manifests are read again to find the skipped files. Usually
-        they are still in the cache.
+        A root is a manifest list or V4 root manifest. A plan keeps only the files that it reads, so the manifests are
+        read again to find the skipped files. Usually they are still in the cache.
 
         Parameters
         ----------
@@ -355,6 +358,8 @@ class _Drawing:
 
     def more(self, parent: str, level: int, label: str, *lines: str) -> None:
         """Add one node for several roots, manifests or files that are read but have no nodes of their own.
+
+        A root is a manifest list or V4 root manifest.
 
         Parameters
         ----------

@@ -143,7 +143,8 @@ def pick(
     state
         The planned state of the table.
     scan, index
-        The root that lists the manifest, and the index of this root among the plan's roots.
+        The root (manifest list or V4 root manifest) that lists the manifest, and the index of this root among the
+        plan's roots.
     leaf
         The manifest, or the entries of the files that a V4 root lists itself.
     wanted

@@ -74,7 +74,7 @@ class RootScan:
         return self.rows[~(self.filled & self.may)]
 
     def only(self, rows: Collection[int]) -> RootScan:
-        """Return a copy with only those data manifests that are in these rows of the root.
+        """Return a copy with only the data manifests whose row numbers in the root are in ``rows``.
 
         Files that a V4 root lists itself are still planned.
         """

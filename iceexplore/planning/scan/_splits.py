@@ -161,7 +161,10 @@ class _Cut:
 
     @classmethod
     def of(cls, tasks: FileTasks, size: int | _Longs) -> _Cut:
-        """Decide how to split each file; ``size`` is one split size for all files, or an array with one per file."""
+        """Decide for each file whether it is split at its split offsets, every ``size`` bytes, or not at all.
+
+        ``size`` is one number for all files, or an array with one number per file.
+        """
         entries = tasks.files.entries
         lengths = np.clip(_longs(entries["file_size_in_bytes"]), 0, _MOST_BYTES)
         lists = whole(entries["split_offsets"])
