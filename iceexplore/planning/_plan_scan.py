@@ -376,7 +376,7 @@ def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: 
     Parameters
     ----------
     scan
-        The root that lists the manifests.
+        The root (manifest list or V4 root manifest) that lists the manifests.
     files
         The data files of the plan.
     root_row

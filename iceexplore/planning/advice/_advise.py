@@ -72,7 +72,7 @@ class Advice:
         - ``deepest``: the largest number of files whose ranges contain the same value.
         - ``reads``: the number of files that remain after partition pruning and after pruning by the metrics of this
           column; the metrics of other columns are ignored.
-        - ``sorted``: the number of files that the filter would read if each partition were sorted by the column; null
+        - ``sorted``: the number of files that the plan would read if each partition were sorted by the column; null
           if no file that remains after partition pruning has bounds.
     notes
         Sentences on changes that would not help, and on conditions without an estimate, with the reasons.

@@ -112,7 +112,7 @@ class Axis:
 
     @classmethod
     def _of_bytes(cls, seen: npt.NDArray[np.uint8], shared: bytes, cut: int | None, *, text: bool) -> Axis:
-        """Return the axis of a string or binary column.
+        """Return the `Axis` (mapping of values to numbers) of a string or binary column.
 
         Parameters
         ----------

@@ -51,11 +51,11 @@ def number_units(width: float) -> Units:
 
 
 def text_units(axis: Axis, length: int) -> Units:
-    """Return units for the transform ``truncate``: texts are in the same unit if they begin with the same characters.
+    """Divide the number line of a string column into units, one for each result of the transform ``truncate``.
 
-    The characters that must be the same are the prefix `Axis.shared` and ``length`` further characters. For example,
-    if all bounds begin with ``user-``, and ``length`` is 1, then ``user-12`` and ``user-19`` are in the same unit, but
-    ``user-21`` is not. The transform is ``truncate[6]``, because ``user-`` has 5 characters.
+    Two strings are in the same unit if they begin with the prefix `Axis.shared` and have the same ``length`` characters
+    after it. For example, if all bounds begin with ``user-``, and ``length`` is 1, then ``user-12`` and ``user-19`` are
+    in the same unit, but ``user-21`` is not. The transform is ``truncate[6]``, because ``user-`` has 5 characters.
 
     Parameters
     ----------
@@ -298,18 +298,18 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
 
 
 def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
-    """Return, for each of today's partitions, the number of units between the column's lowest and highest bound in it.
+    """Return, for each current partition, the number of units from the column's lowest to its highest bound in it.
 
-    The units that contain these two bounds are counted, too. For example, if units are days, and the lowest and highest
-    bound in a partition are in the days 5 and 7, the result for the partition is 3. It is 1 if both bounds are in the
-    same unit, or if no file of the partition has bounds.
+    Units are consecutive intervals of values, such as days. The units that contain the two bounds are counted, too: if
+    the lowest bound in a partition is on day 5, and the highest on day 7, the result for this partition is 3. The
+    result is 1 if both bounds are in the same unit, or if no file of the partition has bounds.
 
     Parameters
     ----------
     spread
         The column's bounds in each of ``files``.
     files
-        The data files, grouped by today's partitions.
+        The data files, grouped by their current partitions.
     units
         The units to count, for example days.
     """

@@ -91,7 +91,8 @@ class Files:
     def take(self, mask: Mask) -> Files:
         """Return the files that a mask selects.
 
-        Groups without a selected file are dropped, and the other groups are renumbered from 0.
+        Groups of files (by default, partitions) in which no file is selected are dropped. The other groups are
+        renumbered from 0.
         """
         _, group = np.unique(self.group[mask], return_inverse=True)
         return Files(group.astype(np.int64), self.rows[mask], self.bytes[mask])
@@ -256,7 +257,8 @@ class Shares:
     def _weights(self) -> Floats:
         """Return, for each file, its number of values that are neither null nor NaN; 0 for files without bounds.
 
-        With these weights, `around` averages the shares of the files in a group.
+        `around` estimates, for each file, the share of its values in some range, and averages these shares over each
+        group of files (usually a partition). The numbers are the weights of the files in this average.
         """
         return np.where(self.spread.known, self.files.rows * (1.0 - self.spread.nulls), 0.0)
 

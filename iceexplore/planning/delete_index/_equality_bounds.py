@@ -139,10 +139,10 @@ def equality_intervals(
 
 
 def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple[Ints, Ints, Ints]:
-    """Return three attributes of `Intervals`: the low ends, the high ends, and whether there may be nulls or NaN.
+    """Return the ends of one column's intervals, in all data files or in all deletes, and its possible nulls and NaN.
 
-    The function is called once for the data files, where the result becomes `Intervals.file_low`,
-    `Intervals.file_high` and `Intervals.file_extra`, and once for the deletes.
+    The result is three arrays: for the data files, `Intervals.file_low`, `Intervals.file_high` and
+    `Intervals.file_extra`; for the deletes, the corresponding attributes, such as `Intervals.delete_low`.
 
     Parameters
     ----------

@@ -59,9 +59,9 @@ def match_deletes(
     - A deletion vector references no data file: it does not apply.
     - A delete references a data file in another partition, or one with a higher data sequence number: the delete does
       not apply.
-    - The location that a delete references and the location in the data file's entry differ, even in canonical form.
-      But they are equal without scheme and authority or, in a moved table, resolve to the same real file: the delete
-      applies.
+    - The location that a delete references and the location in the data file's entry differ, even in canonical form
+      (where ``s3a://b/x`` is ``s3://b/x``, for example). But they are equal without scheme and authority or, in a moved
+      table, resolve to the same real file: the delete applies.
 
     Parameters
     ----------

@@ -269,8 +269,8 @@ def _prefix_of(values: Strings, prefixes: Sequence[str]) -> Ints:
 def _places(locations: Strings, low: Strings, high: Strings) -> list[Ints]:
     """Sort the paths in all three arrays together, and return the rank of each path, as one array per parameter.
 
-    Scheme and authority are ignored. A path in ``high`` ranks above all paths that begin with it: ``/a`` in ``high``
-    ranks above ``/a/x``. Null has rank -1.
+    Scheme and authority are ignored. ``low`` and ``high`` are bounds of ``file_path``. A path in ``high`` ranks above
+    all paths that begin with it, because writers may truncate ``/a/x`` to the upper bound ``/a``. Null has rank -1.
     """
     # Every byte of a UTF-8 text is lower than 0xff. So if 0xff is appended to an upper bound, the result is above all
     # paths that begin with the bound.

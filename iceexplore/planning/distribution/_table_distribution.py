@@ -297,7 +297,10 @@ _NUMBERS = (
 
 
 def small_limit(properties: Mapping[str, str]) -> int:
-    """Return the size in bytes below which a file counts as small: 75 % of `target_size`."""
+    """Return the size in bytes below which a file counts as small: 75 % of `target_size`.
+
+    This is the default of ``min-file-size-bytes`` in Iceberg's ``rewrite_data_files``.
+    """
     return int(target_size(properties) * _SMALL)
 
 

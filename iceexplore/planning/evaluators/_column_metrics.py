@@ -43,7 +43,8 @@ class ColumnMetrics:
         `no_null` is True where it is certain that no row is null, `all_null` where it is certain that every row is.
     no_nan, all_nan
         `no_nan` is True where it is certain that no value is NaN, `all_nan` where it is certain that every value is.
-        For a column inside a struct, rows where the struct is null do not count.
+        For a column inside a struct, `all_nan` ignores rows in which the struct is null, because writers may leave them
+        out of the value count.
     nothing
         True where it is certain that every value is null or NaN, so that no comparison such as ``<`` can be true.
     exact

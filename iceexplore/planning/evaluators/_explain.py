@@ -326,10 +326,10 @@ _NEVER = _Constant("false", "filter", "the filter matches no row")
 
 
 def _other_partition(wanted: Filter, thing: str) -> _Constant:
-    """Return the reason for pruning files or manifests that have no row with the partition values of a filter.
+    """Return the reason for pruning files or manifests without rows that have the required partition values.
 
-    These are the values in `Filter.partition`. ``thing`` is the word that the explanation uses: ``file`` or
-    ``manifest``.
+    A filter may require partition values (`Filter.partition`) besides its condition on columns. ``thing`` is the word
+    that the explanation uses: ``file`` or ``manifest``.
     """
     text = f"partition {dict(wanted.partition)}"
     return _Constant(text, "partition", f"the {thing} has no row in partition {dict(wanted.partition)}")

@@ -43,7 +43,7 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.BooleanArray:
     Raises
     ------
     pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError
-        A column's values do not have the type that the predicate expects.
+        A column's values cannot be cast to the Arrow type of its Iceberg type.
     """
     wanted = set(columns_of(expression))
     paths = _paths(table.schema, (), wanted)

@@ -110,8 +110,9 @@ def _floats(values: AnyArray, kind: Type | None) -> Strings:
     """Format floats as Java does; null stays null.
 
     If the absolute value is at least 0.001 and below 1,000,000, Arrow's cast to text gives the same digits as Java;
-    only ``.0`` must be added to whole numbers. All other values, including NaN, are formatted in Python (`_by_value`),
-    because their text in Java may be different: ``1.0E7`` for Arrow's ``10000000``.
+    only ``.0`` must be added to whole numbers. Below 0.001, and from 10,000,000 on, Java writes an exponent: ``1.0E7``
+    for Arrow's ``10000000``. So all other values, including NaN, are formatted in Python (`_by_value`); the limit of
+    1,000,000 is lower than necessary.
     """
     magnitude = pc.abs(values)
     plain = pc.and_(pc.greater_equal(magnitude, 1e-3), pc.less(magnitude, 1e6))

@@ -103,7 +103,7 @@ class FileTasks:
         return f"<FileTasks: {len(self.files)} data files>"
 
     def take(self, rows: AnyArray) -> FileTasks:
-        """Return the tasks in these rows, in this order."""
+        """Return the tasks with the row numbers in ``rows``, in the order of ``rows``."""
         return FileTasks(
             self.files.take(rows), self.root_row.take(rows), self.whole.take(rows), self.residual.take(rows),
             self.residuals, self.matched.take(rows),

@@ -210,9 +210,12 @@ class RangeMap(RangePicture):
     def counts(self) -> pd.DataFrame:
         """A table that counts files by verdict: whether the plan reads a file, or why the plan skips it (`VERDICTS`).
 
-        It has one row per verdict. The columns are the ``verdict`` as text, and of the files with this verdict, their
-        number (``files``), their total ``rows`` and ``bytes``, and the number of those without a range of the map's
-        column (``no_bounds``): their bounds are unknown, or all of their values are null or NaN.
+        There is one row per verdict, with these columns:
+
+        - ``verdict``: the verdict as text.
+        - ``files``, ``rows``, ``bytes``: the number of files with this verdict, and their total rows and bytes.
+        - ``no_bounds``: how many of these files have no range of the map's column, because its bounds are unknown or
+          all its values are null or NaN.
         """
         out = []
         for number, verdict in enumerate(VERDICTS):
@@ -297,7 +300,7 @@ def exact_cells(found: RangeMap) -> RangeCells:
 
     While a user moves an edge of the filter's range, the number of files that the plan would read is computed from
     these cells. The number must be exact, so ranges are not rounded, as they may be in `cells_of`. The cells are not
-    drawn; the row of each is 0.
+    drawn, so the ``row`` of each (its row in the picture) is 0.
     """
     order = found.order
     return _grouped(found, order, np.zeros(len(order), np.int64), found.first[order], found.last[order])

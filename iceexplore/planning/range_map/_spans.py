@@ -154,12 +154,14 @@ class StopPredicates:
     def unusable(self, sources: Sequence[MetricsSource]) -> set[int]:
         """Return the indices of the stops that users should not be offered, as a partition field has no effect there.
 
-        A stop is a value to which users can move an edge of the filter's range. A partition field can exclude files
-        only if the predicate of the edge has a projection to the field. At some stops it has none, for example because
-        the transform ``truncate`` would overflow. There, a file could be read although it is skipped at another stop
-        where the filter's range is wider. Users would not understand this.
+        A stop is a value to which users can move the lower or upper edge of the filter's range. The edge is then a
+        predicate such as ``id >= 10``. A partition field excludes files by the projection of this predicate. At a few
+        stops, there may be no projection, for example because the transform ``truncate`` would overflow. With the edge
+        at such a stop, the plan could read a file that it skips when the range is wider. Users would not understand
+        this.
 
-        A partition field to which no predicate has a projection is ignored: it excludes no file at any stop.
+        If an edge has no projection to a partition field at any stop, the field never excludes a file by this edge.
+        Then no stop is returned for this field and edge.
 
         Parameters
         ----------

@@ -264,7 +264,7 @@ class PlanComparison:
 
     @cached_property
     def alone_arrow(self) -> pa.Table:
-        """Return `alone` as an Arrow table."""
+        """Return `alone`, the data files that only one of the plans reads, as an Arrow table."""
         parts = []
         for who, other in (("a", self.b), ("b", self.a)):
             mine = self.files_arrow.filter(pc.equal(self.files_arrow["read_by"], who)).select(_NAMES)

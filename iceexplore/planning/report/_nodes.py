@@ -191,7 +191,7 @@ class PlanNodes:
         Parameters
         ----------
         node_id
-            The id of the manifest; the id of the root for the files that a V4 root lists itself.
+            The id of the manifest; the id of the V4 root manifest for the files that it lists itself.
         """
         return self._starts.get(self._row(node_id), 0)
 
@@ -338,7 +338,7 @@ class PlanNodes:
         return next((leaf for leaf in found if leaf.root_row == row), None)
 
     def manifest_id(self, row: int) -> str:
-        """Return the node id of the manifest in a row of the root."""
+        """Return the node id of a manifest, given its row in the root (the manifest list or V4 root manifest)."""
         assert self._scan is not None
         return f"manifest:{self._scan.snapshot.snapshot_id}:{row}"
 
@@ -485,7 +485,8 @@ class PlanNodes:
         Parameters
         ----------
         row
-            The row, in the root, of the manifest that lists the file; None if a V4 root lists the file itself.
+            The row, in the root (the manifest list or V4 root manifest), of the manifest that lists the file. None if
+            a V4 root manifest lists the file itself.
         ordinal
             The position of the file, from 0, among the stored rows of that manifest or root.
         """

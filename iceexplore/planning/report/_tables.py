@@ -134,7 +134,8 @@ def tasks_table(plan: PlannedScan) -> pa.Table:
     """Return a table with one row per data file that the plan reads.
 
     The columns include the file's partition, its residual, its number of splits, and the deletes that apply to it. The
-    rows are in the order of the manifests in the root, and of the entries in each manifest.
+    rows are in the order of the manifests in the root (manifest list or V4 root manifest), and of the entries in each
+    manifest.
     """
     return plan.once("tasks", lambda: _tasks_table(plan))
 

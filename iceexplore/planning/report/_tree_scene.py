@@ -93,10 +93,10 @@ def plan_scene(plan: PlannedScan, max_nodes: int) -> Scene:
     Parameters
     ----------
     max_nodes
-        Approximate maximum number of nodes. If there are too many roots, manifests, files or deletes, only some get
-        nodes of their own, and one more node shows the number of the others. There may be somewhat more nodes than
-        ``max_nodes``, because each manifest that is shown has at least one node for the files that are read and one for
-        the files that are skipped, if it has such files.
+        Approximate maximum number of nodes. If there are too many roots (manifest lists or V4 root manifests),
+        manifests, files or deletes, only some get nodes of their own, and one more node shows the number of the others.
+        There may be somewhat more nodes than ``max_nodes``, because each manifest that is shown has at least one node
+        for the files that are read and one for the files that are skipped, if it has such files.
     """
     return _Drawing(plan, max_nodes).scene()
 
@@ -194,8 +194,8 @@ class _Drawing:
     def root(self, index: int, roots: int) -> _Root:
         """Return the nodes of a root, of its manifests (read or skipped), and of skipped files in the manifests read.
 
-        The nodes of data files that are read are not included. If more manifests were read than can get a node each,
-        manifests with a file that the plan reads are preferred.
+        A root is a manifest list or V4 root manifest. The nodes of data files that are read are not included. If more
+        manifests were read than can get a node each, manifests with a file that the plan reads are preferred.
 
         Parameters
         ----------

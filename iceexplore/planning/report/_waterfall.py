@@ -137,16 +137,17 @@ def _bar(unit: str, value: int | None, before: _Measure, inexact: str) -> Bar | 
 
 
 def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
-    """Return bars for the manifests, files, bytes and rows that remain after each step (level) of a plan.
+    """Return bars for the manifests, files, bytes and rows that remain after each step of planning.
 
-    If deletes apply to the files that the plan reads, the last level shows what remains after the deleted rows are
+    If deletes apply to the files that the plan reads, the last step shows what remains after the deleted rows are
     removed.
 
     Parameters
     ----------
     exact
-        True to also read the pruned manifests, to count their files, rows and bytes for the first level. If False, the
-        counts in the root and in the snapshot's summary are used instead; a number that is in neither of them is null.
+        True to also read the pruned manifests, so that the first bars, which show everything before pruning, count
+        their files, rows and bytes. If False, the counts in the root (the manifest list or V4 root manifest) and in the
+        snapshot's summary are used instead; a number that is in neither of them is null.
     """
     table = levels_table(plan, exact=exact)
     notes = _notes(plan, table)

@@ -190,9 +190,9 @@ def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
 
 
 def _listed_deletes(plan: _Plan, places: Sequence[str]) -> set[str]:
-    """Return the locations in ``places`` that are delete files in one of the delete manifests that the plan has read.
+    """Return those of the locations ``places`` at which a delete manifest read by the plan lists a delete file.
 
-    The manifests are read again; usually they are still in the cache.
+    The delete manifests are read again; usually they are still in the cache.
     """
     names = pa.array(list(set(places)), pa.string())
     found: set[str] = set()

@@ -117,7 +117,7 @@ def leaves_of(
     state
         The planned state of the table, whose reader is used.
     scan
-        The root that lists the manifests.
+        The root (manifest list or V4 root manifest) that lists the manifests.
     parts
         The parts of a manifest to decode, such as ``entries``; see `parts_of`.
     rows

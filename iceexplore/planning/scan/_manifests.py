@@ -67,7 +67,7 @@ class RootScan:
 
     @cached_property
     def pruned(self) -> npt.NDArray[np.int64]:
-        """Row numbers, in the root, of the data manifests that the plan skips.
+        """Row numbers, in the root (manifest list or V4 root manifest), of the data manifests that the plan skips.
 
         Each of these manifests is empty, or the filter excludes it.
         """

@@ -147,10 +147,10 @@ def split_counts(tasks: FileTasks, size: int) -> _Longs:
 
 @dataclass(frozen=True)
 class _Cut:
-    """How each file is split: at the split offsets in its manifest entry, at regular intervals, or not at all.
+    """The way each file is split: at the split offsets in its manifest entry, at regular intervals, or not at all.
 
-    Split offsets are used only if they ascend and are inside the file. A file whose format does not allow splitting is
-    one split.
+    Split offsets are used if they ascend and are inside the file; otherwise, the file is split at regular intervals. A
+    file whose format does not allow splitting is one split.
     """
 
     lengths: _Longs  # size of each file in bytes
