@@ -177,9 +177,10 @@ def manifests_read(state: TableState, wanted: Filter) -> list[int]:
 
 
 def _holding(picked: list[Picked]) -> npt.NDArray[np.int64]:
-    """Return the row numbers, in the root, of the data manifests that list a file of the plan.
+    """Return the row numbers of the data manifests that list at least one data file which the plan reads.
 
-    Files that a V4 root lists itself are in no data manifest, so they add no row number.
+    They are row numbers in the root (the manifest list, or the root manifest of V4). Files that a V4 root lists itself
+    are in no data manifest, so they add no row number.
     """
     rows = [p.leaf.root_row for p in picked if p.leaf.kept_files and p.leaf.root_row is not None]
     return np.array(rows, dtype=np.int64)
@@ -329,10 +330,11 @@ def _damage(
     deletes: tuple[int, ...],
     files: EntryBatch,
 ) -> list[str]:
-    """Return one sentence for each kind of damage that makes the plan incomplete, with the names of the damaged files.
+    """Return warnings that data files or deletes are missing from the plan, because metadata could not be read.
 
-    The damaged files are roots, data manifests or delete manifests that could not be read in full. Because of them,
-    data files or deletes are missing from the plan. The result is empty if no damage was found.
+    There is at most one sentence for each of the three kinds of files that could not be read in full: roots, data
+    manifests and delete manifests. It names the first three files of its kind, and counts the others. The result is
+    empty if no damage was found.
 
     Parameters
     ----------
@@ -341,7 +343,8 @@ def _damage(
     leaves
         The data manifests that were read. ``readable`` is false for each manifest of which an entry could not be read.
     deletes
-        The delete manifests that the plan uses, as row numbers in the root; empty for an incremental plan.
+        The delete manifests that the plan uses, as row numbers in the root; empty for an incremental plan, which
+        applies no deletes.
     files
         The data files of the plan. A damaged delete manifest is mentioned only if it may contain a delete that applies
         to one of these files.

@@ -68,7 +68,7 @@ class ScanPlan(PlannedScan):
 
         If planned with ``columns``, there is also ``column_bytes`` (the stored bytes of these columns; null if the
         manifest has no column sizes). If planned with ``row_groups``, there are also ``row_groups`` (the number of row
-        groups of the file) and ``row_groups_read`` (how many of them remain).
+        groups of the file) and ``row_groups_read`` (how many of them are read).
         """
         return to_frame(self.tasks_arrow)
 
@@ -148,26 +148,29 @@ class ScanPlan(PlannedScan):
         return to_frame(unmatched_deletes(self.state, self.files.files, self.files.matched, where=self.filter))
 
     def levels(self, *, exact: bool = False) -> pd.DataFrame:
-        """Count the manifests, files, rows and bytes that remain after each level of planning, one row per level.
+        """Count the manifests, files, rows and bytes that remain after each step of planning, one row per step.
 
-        The levels are the whole table (of an incremental plan, all appended files), the manifest list or root manifest,
-        the leaf manifests (the data manifests in the root) and, if planned with ``row_groups``, the row groups. Columns
-        are ``level``, ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups``, and ``known``, a text that states
+        The first row counts the whole table (for an incremental plan, all appended files). The next two rows count what
+        remains after manifests are pruned with the metrics in the root (the manifest list, or the root manifest of V4),
+        and then after data files are pruned with the metrics in the remaining manifests. If planned with
+        ``row_groups``, the last row counts what remains after row groups are pruned. Columns are ``level`` (the name of
+        the step), ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups``, and ``known``, a text that states
         where the numbers come from and which of them are unknown.
 
-        The row for the whole table also counts the files and rows in pruned manifests. Planning did not read these
-        manifests, so their counts are taken from the root. If the root does not state a count, the number for the whole
-        table is null. For example, a root does not state how many rows remain in a manifest if a manifest DV (manifest
-        deletion vector) removes some of its entries.
+        The first row also counts the files and rows in pruned manifests. Planning did not read these manifests, so
+        their counts are taken from the root. If the root does not state a count, the number in the first row is null.
+        For example, a root does not state how many rows remain in a manifest if a manifest DV (manifest deletion
+        vector) removes some of its entries. Nor does it state how many files of a manifest a certain snapshot added,
+        which an incremental plan would need.
 
-        A root does not state the bytes of the data files. So if a manifest with live files is pruned, the bytes of the
-        whole table are taken from the snapshot's summary, where they include delete files. The bytes are null if the
+        A root does not state the bytes of the data files. So if a manifest with live files is pruned, the bytes in the
+        first row are taken from the snapshot's summary, where they include delete files. The bytes are null if the
         summary does not state them, or if the plan is incremental.
 
         Parameters
         ----------
         exact
-            Also read the pruned manifests, so that the numbers of the whole table are complete.
+            Also read the pruned manifests, so that the first row counts their files, rows and bytes exactly.
         """
         from iceexplore.planning.report._levels import levels_table
 
@@ -295,12 +298,14 @@ class ScanPlan(PlannedScan):
         return PlanTree(self, max_nodes)
 
     def waterfall(self, *, exact: bool = False) -> Waterfall:
-        """Draw `levels` as bars of manifests, files, bytes and rows, including the rows that remain after deletes.
+        """Draw how many manifests, files, bytes and rows remain after each step of planning, as a bar chart.
+
+        The numbers are those of `levels`. If deletes apply, one more step shows the rows that remain after them.
 
         Parameters
         ----------
         exact
-            Also read pruned manifests, for numbers that the root does not contain.
+            Also read the pruned manifests, to count the files, rows and bytes of the whole table (see `levels`).
         """
         from iceexplore.planning.report._waterfall import waterfall_of
 

@@ -1,4 +1,7 @@
-"""Suggest changes that would help a filter (sort order, partition fields, metrics, compaction), with estimates."""
+"""Suggest changes to a table with which a filter would read less, and estimate how much less.
+
+Such changes are a sort order, partition fields, column metrics, compaction and other maintenance.
+"""
 
 from __future__ import annotations
 
@@ -179,7 +182,7 @@ def _counted_only(batch: EntryBatch) -> EntryBatch:
 
 
 def advise(plan: PlannedScan) -> Advice:
-    """Suggest changes that would help a plan's filter.
+    """Suggest changes to the table with which a plan's filter would read fewer files or bytes.
 
     This reads every data manifest, including those that the plan prunes, but no data file.
     """

@@ -81,8 +81,8 @@ class Axis:
     def of(cls, lower: AnyArray, upper: AnyArray) -> Axis | None:
         """Return the mapping to numbers for a column with the given bounds; None if its values cannot be mapped.
 
-        The values cannot be mapped if their type has no order, or if they are strings or binary values and no file has
-        a lower bound, or no file has an upper bound.
+        The values cannot be mapped if their type has no order. Strings and binary values cannot be mapped either if all
+        their lower bounds, or all their upper bounds, are unknown.
 
         Parameters
         ----------
@@ -186,11 +186,11 @@ class Axis:
         return np.where(np.asarray(known.is_null()), np.nan, out)
 
     def number(self, value: PlainValue) -> float:
-        """Return the number that represents a value.
+        """Return the number that represents a value of the column.
 
-        All bounds of a string or binary column begin with `shared`. A value that does not is either less than all
-        bounds or greater than all bounds. If it is less, its number is -1. If it is greater, its number is
-        ``base ** digits``, which is greater than the numbers of all bounds.
+        All bounds of a string or binary column begin with the same prefix, `shared`. A value without this prefix is
+        either less than all bounds or greater than all bounds. If it is less, its number is -1. If it is greater, its
+        number is ``base ** digits``, which is greater than the numbers of all bounds.
 
         Parameters
         ----------

@@ -313,10 +313,10 @@ def _partitioning(
     *,
     guessed: bool,
 ) -> Iterator[Suggestion]:
-    """Yield suggestions to partition by a column.
+    """Yield suggestions to add a partition field that is derived from a column.
 
-    If the default spec already has the partition field or a finer one, but the plan reads files of older specs, the
-    suggestion is to rewrite these files instead.
+    If the default spec already has such a field or a finer one (``hour`` is finer than ``day``), adding it would be of
+    no use. But if the plan reads files of older specs, the suggestion is then to rewrite these files.
 
     Parameters
     ----------

@@ -1,4 +1,8 @@
-"""Suggest maintenance that would help a scan: compact small files, rewrite deletes, cluster scattered manifests."""
+"""Suggest maintenance with which a scan would read less.
+
+The suggestions are to compact small files, to rewrite deletes, and to rewrite manifests so that the files of a
+partition are listed in few manifests.
+"""
 
 from __future__ import annotations
 

@@ -236,9 +236,10 @@ def candidates(
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
-    """Estimate how many files and bytes a filter would read if each partition were split into one partition per unit.
+    """Estimate how many files and bytes a filter would read if the table had one more partition field.
 
-    For example, if the units are days, a partition with the rows of one week would become seven partitions.
+    The field has one value per unit, for example per day. So each partition would be split: a partition with the rows
+    of one week would become seven partitions.
 
     Parameters
     ----------

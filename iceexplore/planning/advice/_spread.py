@@ -85,7 +85,7 @@ class Files:
 
     @cached_property
     def counts(self) -> Floats:
-        """Return the number of files of each group."""
+        """Return the number of files in each group (by default, in each partition)."""
         return np.bincount(self.group, minlength=self.groups).astype(np.float64)
 
     def take(self, mask: Mask) -> Files:
@@ -164,7 +164,7 @@ class Spread:
         return ~np.isnan(self.low)
 
     def take(self, mask: Mask) -> Spread:
-        """Return the spread of the files that a mask selects."""
+        """Return a copy that has only the files which a mask selects."""
         return Spread(self.axis, self.low[mask], self.high[mask], self.nulls[mask], self.bare[mask])
 
     def depth(self) -> tuple[float, int]:
@@ -249,7 +249,8 @@ class Shares:
     def shuffled(self) -> bool:
         """Return whether more than half of the files are in groups that seem not to be sorted by the column.
 
-        In such a group, nearly all files have about the same bounds: see `_samples`.
+        A group is usually a partition. It seems not to be sorted if nearly all its files have about the same bounds:
+        see `_samples`.
         """
         return sum(float(self.files.counts[g]) for g in self._samples) > 0.5 * len(self.files.rows)
 

@@ -76,11 +76,13 @@ def _dense(code: Ints) -> Ints:
 
 
 def equal_codes(a: AnyArray, b: AnyArray) -> Ints:
-    """Return one array of codes: those of the values of ``a``, then those of ``b``; equal values have equal codes.
+    """Assign numbers, called codes, to the values of ``a`` and of ``b``, so that equal values have equal codes.
 
-    Null equals null, NaN equals NaN, and -0.0 does not equal 0.0: floats are compared like the results of Java's
-    ``doubleToLongBits`` (Iceberg specification, "Scan Planning", note 3). Values of different types, such as
-    int32 and int64, are converted to a common type (`_common`) or, if there is none, to text.
+    Return one array: the codes of the values of ``a``, then those of the values of ``b``.
+
+    Null equals null, NaN equals NaN, and -0.0 does not equal 0.0: two floats are equal if Java's ``doubleToLongBits``
+    returns the same number for both (Iceberg specification, "Scan Planning", note 3). If ``a`` and ``b`` have different
+    types, such as int32 and int64, they are converted to a common type (`_common`) or, if there is none, to text.
     """
     sides = [_bits(a), _bits(b)]
     kinds = {s.type for s in sides if not pa.types.is_null(s.type)}

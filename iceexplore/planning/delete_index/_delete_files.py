@@ -1,4 +1,7 @@
-"""Read the live deletes of a table state, or only those that may apply to given data files, as one batch."""
+"""Read the live delete files and deletion vectors of a snapshot as one batch.
+
+If data files are given, delete manifests that certainly do not apply to them are not read.
+"""
 
 from __future__ import annotations
 
@@ -212,7 +215,8 @@ class DeleteFiles:
     Attributes
     ----------
     batch
-        Their entries and partition tuples, with the column metrics of ``file_path`` and of equality columns.
+        The manifest entries and partition tuples of the deletes. Column metrics are included for equality columns, and
+        for the column ``file_path`` of position delete files.
     vector, position, equality
         Masks of the deletion vectors, of the position delete files and of the equality delete files. A deletion vector
         is an entry with the content type POSITION_DELETE that has a value in the field ``deletion_vector``, or whose
@@ -356,7 +360,10 @@ def _one_path(batch: EntryBatch) -> Strings:
 
 
 def path_bounds(batch: EntryBatch) -> tuple[Strings, Strings]:
-    """Return the bounds of ``file_path``; null where they are missing or are not text."""
+    """Return the lower and the upper bounds of the column ``file_path`` of position delete files, as two arrays.
+
+    Each array has one location per delete in ``batch``; null where the bound is missing or is not UTF-8.
+    """
     stats = batch.stats.get(FILE_PATH_ID)
     if stats is None:
         return pa.nulls(len(batch), pa.string()), pa.nulls(len(batch), pa.string())

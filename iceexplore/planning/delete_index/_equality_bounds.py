@@ -108,11 +108,12 @@ class Intervals:
 def equality_intervals(
     metadata: TableMetadata, files: EntryBatch, deletes: EntryBatch, column: int, used: Mask
 ) -> Intervals | None:
-    """Return one column's intervals, from the lower to the upper bound, in the data files and in the deletes.
+    """Return, for one column, the interval from the lower to the upper bound in each data file and in each delete.
 
-    They show which deletes cannot match a row of a data file: see `Intervals`. Return None if the column cannot exclude
-    any delete. This is so if the data files or the deletes have no metrics of the column, or if no delete has it as an
-    equality column.
+    If the interval of a data file and that of a delete do not overlap, the delete cannot match a row of the file, apart
+    from nulls and NaN: see `Intervals`. Bounds that may be truncated count as unknown (`trusted`). Return None if the
+    column cannot exclude any delete. This is so if the data files or the deletes have no metrics of the column, or if
+    no delete has it as an equality column.
 
     Parameters
     ----------
@@ -271,12 +272,12 @@ def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
 
 
 def _beyond(upper: AnyArray) -> AnyArray:
-    """Raise each upper bound of text or bytes above the longer values that begin with it.
+    """Raise each upper bound of a string or binary column above all longer values that begin with the bound.
 
-    This is needed because a writer may have truncated a bound without incrementing its last character. A bound of text
-    becomes binary, and one byte 0xff is appended. No UTF-8 text contains this byte, so one is enough. To a bound of
-    bytes, 64 bytes 0xff are appended, because it is very unlikely that a longer value continues with so many of them.
-    Bounds of other types are not changed.
+    This is needed because a writer may have truncated a bound without incrementing its last character. A string bound
+    is converted to binary, and one byte 0xff is appended. One is enough, because UTF-8 does not contain this byte. A
+    binary value may contain it, so 64 bytes 0xff are appended to a binary bound: it is very unlikely that a longer
+    value continues with so many of them. Bounds of other types are not changed.
     """
     if pa.types.is_string(upper.type):
         # UTF-8 has no byte 0xff, so the bound with this byte appended is above every longer text that begins with it.

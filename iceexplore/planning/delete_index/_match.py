@@ -142,7 +142,10 @@ class DeleteIndex:
 
     @cached_property
     def is_global(self) -> Mask:
-        """Return which deletes are equality deletes of an unpartitioned spec."""
+        """Return a mask of `found`: True for global deletes, which apply to data files of every partition.
+
+        These are the equality deletes of an unpartitioned spec.
+        """
         specs = np.asarray(pc.fill_null(whole(self.found.batch.entries["partition_spec_id"]), -1))
         wide = [s.spec_id for s in self.state.metadata.partition_specs if s.is_unpartitioned]
         return self.found.equality & np.isin(specs, wide)
@@ -221,10 +224,10 @@ class DeleteIndex:
     def of_partition(self) -> Mask:
         """Return a mask of `found`: True for position delete files that may apply to several data files.
 
-        These are the ones that reference no single data file. If the lower and the upper bound of ``file_path`` are
-        equal, the delete is taken to reference the data file at this location. But if none of `files` has this
-        location, the mask is True for the delete: the bounds may be truncated, and thus only the common beginning of
-        several locations.
+        A delete file may do so if it has no ``referenced_file``, and the lower and the upper bound of its column
+        ``file_path`` are missing or differ. If the bounds are equal, it usually contains deletes of only one data file,
+        the one at this location. But if none of `files` has this location, the bounds may be truncated to the common
+        beginning of several locations, so the mask is True then, too.
         """
         lost = self.found.by_bounds.copy()
         lost[self.named[1]] = False

@@ -44,10 +44,11 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
         Two arrays with one item per pair: the index of the data file in ``locations``, and the index of the delete in
         ``referenced``.
     otherwise
-        One boolean per pair: True if the two locations differ even in canonical form. Such locations form a pair in two
-        cases. In a moved table, both resolve to the same real file. Or they differ only in scheme or authority, as in
-        ``s3://a/x`` and ``s3://b/x``, and two conditions hold: no live data file of the snapshot is at the location
-        that the delete references, and at most one location of a live data file has this path.
+        One boolean per pair: True if the two locations differ even in canonical form (`canonical` makes ``s3://b/x`` of
+        ``s3a://b/x``, for example). Such locations form a pair in two cases. In a moved table, both resolve to the same
+        real file. Or they differ only in scheme or authority, as in ``s3://a/x`` and ``s3://b/x``, and two conditions
+        hold: no live data file of the snapshot is at the location that the delete references, and at most one location
+        of a live data file has this path.
     """
     locations = pc.fill_null(locations, "")
     # Build the hash table of `referenced`, not of `locations`: deletes are usually fewer than data files.

@@ -92,7 +92,10 @@ class Clustering:
 
     @property
     def _whole(self) -> bool:
-        """Return whether the depths within partitions are null in all rows, as for an unpartitioned table."""
+        """Return whether the columns with measures within partitions are null in all rows, so that they are not shown.
+
+        This is so if no spec of the table is partitioned.
+        """
         return self.columns["partition_max_depth"].null_count == len(self.columns)
 
     def _card(self) -> Card:

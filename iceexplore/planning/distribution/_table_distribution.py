@@ -103,9 +103,9 @@ class Reached:
 
     @cached_property
     def deletes(self) -> _Longs:
-        """Count the deletes that apply to each group; the array has one number per group.
+        """Count the deletes that apply to the data files of each group; the array has one number per group.
 
-        This is the sum of the equality delete files, the position delete files and the deletion vectors.
+        The number is the sum of equality delete files, position delete files and deletion vectors.
         """
         vector = np.asarray(pc.fill_null(self.tasks.matched.vector, -1)).astype(np.int64)
         there = vector >= 0
@@ -237,7 +237,7 @@ class TableDistribution(BarPicture):
         return self.table["rows"].cast(pa.float64())
 
     def chart(self, max_rows: int = _SHOWN) -> BarChart:
-        """Return a chart of the groups, one row each.
+        """Return a bar chart with one row per group of data files: its files, bytes, rows and deleted rows.
 
         If there are more than ``max_rows`` groups, show the ``max_rows - 1`` groups with the most bytes, and sum up all
         other groups in the last row.

@@ -261,21 +261,21 @@ def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
 def trusted_rows(
     evidence: ColumnMetrics, where: Mask | None, transform: str, field_id: int, metadata: TableMetadata
 ) -> Mask | None:
-    """Exclude files or manifests whose metrics may be wrong because a transform overflowed.
+    """Return a mask that is False for files or manifests whose metrics may be wrong because a transform overflowed.
 
-    Return a mask that is False for these files or manifests; None if it would be True everywhere. The metrics are
-    partition values or bounds of them. In Java, ``truncate`` of the lowest integers overflows: with width 10,
-    -2147483648 becomes 2147483646. So the rows of a file with the partition value 2147483646 may be very low integers,
-    although the value is high: the mask is False for this file. It is also False for a manifest if 2147483646 is within
-    its bounds of the partition value. If the column was promoted from int to long, the overflowed results of both types
-    are considered.
+    The result is None if it would be True everywhere. The metrics are partition values or bounds of them. In Java,
+    ``truncate`` of the lowest integers overflows: with width 10, -2147483648 becomes 2147483646. So the rows of a file
+    with the partition value 2147483646 may be very low integers, although the value is high: the mask is False for this
+    file. It is also False for a manifest if 2147483646 is within its bounds of the partition value. If the column was
+    promoted from int to long, the overflowed results of both types are considered.
 
     Parameters
     ----------
     evidence
         The metrics of the transform's results, one row per file or manifest.
     where
-        Mask of the files or manifests to consider, None for all. The returned mask is False for all others.
+        Mask of the files or manifests to consider, None for all. The returned mask is False for those that ``where``
+        leaves out.
     transform, field_id
         The transform, and the field id of the column to which it is applied.
     """

@@ -100,7 +100,8 @@ def _by_value(values: AnyArray, kind: Type | None, transform: str) -> Strings:
 def _kind_of(found: pa.DataType) -> Type | None:
     """Return the Iceberg type whose values have this Arrow type.
 
-    The result is None unless the type is int, long, double, binary, date, time or one of the timestamp types.
+    Only int, long, double, binary, date, time and the timestamp types are considered. The result is None if none of
+    them has this Arrow type.
     """
     names = ("int", "long", "date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns", "double")
     return next((PrimitiveType(n) for n in (*names, "binary") if arrow_type(PrimitiveType(n)) == found), None)

@@ -34,14 +34,14 @@ _MOST = 2**50
 
 @dataclass(frozen=True)
 class Groups:
-    """The group of each file.
+    """Files, divided into groups: for example, one group per partition, or one per snapshot that added files.
 
     Attributes
     ----------
     codes
         int64, one per file: the number of its group, which is a row number in `columns`.
     columns
-        Descriptions of the groups, one row each. The first column is the label of the group.
+        Descriptions of the groups, one row each. The first column is a text that names the group.
     """
 
     codes: npt.NDArray[np.int64]

@@ -94,9 +94,10 @@ def default_column(plan: PlannedScan) -> str | None:
 
 
 def range_map_of(plan: PlannedScan, column: str | None = None, by: RangeBy = "range") -> RangeMap:
-    """Return a map of the ranges of a column in all live files, both those that the plan reads and those that it skips.
+    """Return a picture of the range of values that a column has in each file that the plan reads or skips.
 
-    All data manifests are read, but no data file.
+    The files are all live data files; for an incremental plan, all files that the planned snapshots added. All data
+    manifests are read, but no data file.
 
     Parameters
     ----------

@@ -265,8 +265,9 @@ def cells_of(found: RangeMap) -> RangeCells:
     Otherwise, the files are distributed over at most `_ROWS` rows. One cell represents all files with the same row, the
     same range, the same `RangeMap.verdict` (whether the plan reads the file, or why not) and the same `RangeMap.open`
     (whether the other conditions of the filter let the plan read it). If this makes more than `_CELLS` cells, it is
-    tried again with ranges that are rounded outwards to every 2nd, 4th or 8th stop, then with fewer rows. The last try
-    has a single row, and its result is returned even if it has more cells.
+    tried again with coarser ranges, then with fewer rows. A range goes from one stop (a value on the picture's axis) to
+    another; a coarser range is rounded outwards to every 2nd, 4th or 8th stop. The last try has a single row, and its
+    result is returned even if it has more cells.
     """
     order = found.order
     if not found.is_binned:

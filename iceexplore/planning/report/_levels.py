@@ -57,9 +57,9 @@ class Counts(NamedTuple):
 
 
 def root_level(plan: PlannedScan) -> str:
-    """Return the name of the metadata file with which whole manifests are pruned.
+    """Return ``manifest list`` or, in V4, ``root manifest``: the kind of file with which whole manifests are pruned.
 
-    The name is ``manifest list``, or ``root manifest`` in V4.
+    Texts about the plan contain these words.
     """
     return "root manifest" if any(s.root.dialect.has_root_manifest for s in plan.roots) else "manifest list"
 

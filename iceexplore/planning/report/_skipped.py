@@ -1,7 +1,8 @@
 """List the manifests, data files and row groups that a plan skips.
 
-Each has the level of planning at which it was skipped (root, leaf manifest or row group), and the term of the filter
-that matches none of its rows, such as ``id > 9``. A manifest that is skipped because it is empty has no term.
+Each is listed with the place where planning found the metadata that excludes it: the manifest list (or the root
+manifest of V4), a leaf manifest, or the footer of a data file. It is also listed with the term of the filter that
+matches none of its rows, such as ``id > 9``; a manifest that is skipped because it is empty has no term.
 """
 
 from __future__ import annotations

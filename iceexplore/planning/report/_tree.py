@@ -34,7 +34,7 @@ __all__ = ["PlanTree"]
 class PlanTree:
     """A plan, drawn as a tree: the table, the manifest list or root manifest, the manifests, data files and deletes.
 
-    The nodes of skipped manifests and files are grey and marked. They show the term of the filter that excludes them,
+    The nodes of skipped manifests and files are gray and marked. They show the term of the filter that excludes them,
     such as ``id > 9``, and the bounds or partition values that were compared with it, such as ``bounds: id is 0 to 9``.
     If there are many manifests or files, only some get nodes of their own, and one more node shows the number of the
     others.

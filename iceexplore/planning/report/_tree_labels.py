@@ -1,4 +1,4 @@
-"""Label the nodes of a drawn plan."""
+"""Write the texts in the nodes of a drawn plan, such as ``3 of 12 manifests read``."""
 
 from __future__ import annotations
 

@@ -83,7 +83,10 @@ class _Root:
 
     @property
     def count(self) -> int:
-        """Number of nodes that the root and everything below it need, without the nodes of data files that are read."""
+        """Count the nodes of the root and of everything below it, except the data files that the plan reads.
+
+        How many of these files get a node is decided later, from the number of nodes that are left for them.
+        """
         return 1 + len(self.cuts) + bool(self.folded) + sum(bool(f.node) + len(f.cuts) for f in self.leaves)
 
 
@@ -309,7 +312,7 @@ class _Drawing:
         self.more("table", 1, f"{len(folded):,} more appends", *lines)
 
     def file(self, task: int, record: dict[str, Any], group: _Leaf) -> None:
-        """Add the node of a data file of the plan; the node is grey if the plan skips all row groups of the file.
+        """Add the node of a data file of the plan; the node is gray if the plan skips all row groups of the file.
 
         Parameters
         ----------

@@ -107,25 +107,24 @@ class Waterfall(BarPicture):
 
 
 def _bar(unit: str, value: int | None, before: _Measure, inexact: str) -> Bar | None:
-    """Return the bar for what remains after a level, such as ``1,200 (33 %)``.
+    """Return a bar for the number of files (or bytes, ...) that remain after one level, which is a step of planning.
+
+    The text of the bar is, for example, ``1,200 (33 %)``. The percentage is the number divided by that of the previous
+    level. It is left out if the previous number (see ``before``) is None or inexact, or if the number did not decrease.
 
     Parameters
     ----------
     unit
-        The name of the column, such as ``bytes``.
+        What is counted: ``manifests``, ``files``, ``bytes``, ``rows`` or ``row_groups``.
     value
         The number that remains after the level; None if it is unknown. In this case, the result is None for manifests
         and row groups, and an empty bar with the text ``not known`` for the other units.
     before
-        A pair: the number that remained after the previous level, and whether this number is inexact. If
-        that level's number is unknown, the pair is of the nearest earlier level with a known number; if there is none,
-        the number is None.
-
-        The percentage in the text is ``value`` divided by this number. There is no percentage if the number is None or
-        inexact, or if ``value`` is not less than it.
+        A pair: the number that remained after the previous level, and whether it is inexact. If it is unknown, the pair
+        is of the nearest earlier level with a known number; if there is no such level, the number is None.
     inexact
         The beginning of the text: ``up to`` if ``value`` is only an upper limit, ``about`` if it is an estimate, each
-        with a space; empty if it is exact. An upper limit of 0 is exact.
+        with a space; empty if ``value`` is exact. If ``value`` is 0, ``up to`` is left out, because no number is less.
     """
     if value is None:
         return None if unit in _OPTIONAL else Bar(0.0, "not known")

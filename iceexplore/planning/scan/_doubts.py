@@ -184,7 +184,7 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
 
 
 def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
-    """Return how often each location in ``places`` occurs in ``files``; those that do not occur are left out."""
+    """Return how often each location in ``places`` occurs in ``files``; locations that do not occur are left out."""
     mine = files.filter(pc.is_in(files, pa.array(list(set(places)), pa.string())))
     return {row["values"]: row["counts"] for row in build.to_pylist(pc.value_counts(mine))}
 

@@ -62,7 +62,7 @@ class RootScan:
 
     @cached_property
     def kept(self) -> npt.NDArray[np.int64]:
-        """Row numbers, in the root, of the data manifests that the plan reads."""
+        """Row numbers, in the manifest list (V4: in the root manifest), of the data manifests that the plan reads."""
         return self.rows[self.filled & self.may]
 
     @cached_property
@@ -183,11 +183,11 @@ def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
 
 
 def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return, for each of the manifests in these rows of the root, whether it may have a live file.
+    """Return a mask of the data or delete manifests in some rows of the root: True if a manifest may have a live file.
 
-    This depends on the root's counts of added, existing and deleted files (spec, "Manifest Lists", field ids 504 to
-    506). A count of null means unknown, not zero. A manifest is also without live files if manifest DVs (V4 draft)
-    remove all of its entries.
+    The root is the manifest list or V4 root manifest. The mask depends on the root's counts of added, existing and
+    deleted files (spec, "Manifest Lists", field ids 504 to 506). A count of null means unknown, not zero. A manifest is
+    also without live files if manifest DVs (V4 draft) remove all of its entries.
 
     Counts may be wrong. A count of 0 live files is used only if it is credible: to skip a manifest wrongly could lose
     rows, whereas to read it in vain costs only one read. The count is not credible in three cases:
