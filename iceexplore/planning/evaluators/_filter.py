@@ -64,8 +64,8 @@ def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tup
     the filter becomes `ALWAYS` if the tuple proves it true of every row (strict projection), and `NEVER` if the tuple
     proves it false of every row (inclusive projection). The filter is then simplified. For example, if a table is
     partitioned by ``region``, the residual of ``region = 'eu' and id > 5`` is ``id > 5`` for a file of the partition
-    ``eu``. Comparisons of computed values, such as ``day(ts) = date '2024-05-17'``, are never replaced, even if a
-    partition field stores ``day(ts)``.
+    ``eu``. A comparison of a computed value, such as ``days(ts) = date '2024-05-17'``, is replaced only if a partition
+    field stores just this value.
 
     Parameters
     ----------
@@ -81,12 +81,12 @@ def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tup
         residual is always the whole filter, even if no file has it.
     """
     n = len(batch)
-    terms = list(dict.fromkeys(predicates(wanted.expression)))
+    terms: list[Predicate | Computed] = [*predicates(wanted.expression), *computed(wanted.expression)]
     sources = FileMetricsSources(batch, metadata, statistics=False)
     codes: npt.NDArray[np.int64] = np.zeros(n, np.int64)
-    decided: dict[Predicate, npt.NDArray[np.int8]] = {}
-    for p in terms:
-        found = sources.tuples(p)
+    decided: dict[Predicate | Computed, npt.NDArray[np.int8]] = {}
+    for p in dict.fromkeys(terms):
+        found = sources(p)
         if not found:
             continue
         always = any_mask((w.must() for w in found), n)
@@ -112,8 +112,8 @@ def _left(expression: Expression, decided: Mapping[Any, int]) -> Expression:
     Parameters
     ----------
     decided
-        The outcome by `Predicate`: 1 if the predicate is true of every row in the file, -1 if it is true of no row, 0
-        if this is unknown. A predicate with the outcome 1 is replaced by `ALWAYS`, one with -1 by `NEVER`. All others,
+        The outcome of comparisons: 1 if the comparison is true of every row in the file, -1 if it is true of no row, 0
+        if this is unknown. A comparison with the outcome 1 is replaced by `ALWAYS`, one with -1 by `NEVER`. All others,
         including those that are not in ``decided``, are kept.
     """
     match expression:
@@ -121,7 +121,7 @@ def _left(expression: Expression, decided: Mapping[Any, int]) -> Expression:
             return all_of(*(_left(c, decided) for c in children))
         case Or(children):
             return any_of(*(_left(c, decided) for c in children))
-        case Predicate():
+        case Predicate() | Computed():
             sign = decided.get(expression, 0)
             return ALWAYS if sign > 0 else NEVER if sign < 0 else expression
     return expression

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.arrow import build
-from iceexplore.expressions import ALWAYS, NEVER, And, Expression, Or
+from iceexplore.expressions import ALWAYS, NEVER, And, Expression, Or, predicates
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, Manifest
 from iceexplore.planning import (
@@ -37,6 +37,8 @@ TERMS = [
     "kind not like 'a%'", "kind <> 'b'", "kind is null", "kind is not null", "kind not in ('a', 'b')",
     "at >= '1970-01-02 00:00:00+00:00'", "at < '1969-12-31 07:00:00+00:00'", "at = '1969-12-30 05:00:00+00:00'",
     "at <> '1969-12-31 00:00:00+00:00'", "x > 3.5", "x is nan", "x <> 2.0", "x is null",
+    "days(at) = date '1969-12-31'", "days(at) <> date '1969-12-31'", "days(at) < date '1970-01-02'", "months(at) >= 0",
+    "bucket(3, id) in (0, 2)", "bucket(2, id) = 1", "truncate(1, kind) = 'a'", "truncate(5, id) is null",
 ]  # fmt: skip
 
 
@@ -155,6 +157,21 @@ def test_nothing_that_matches_is_pruned(case: tuple[TableState, Any]) -> None:
         assert not (np.array([held[r] for r in rows.tolist()], bool) & ~for_deletes).any()
 
     check()
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_residuals_of_values_that_partitions_store(version: int) -> None:
+    """As in Java, a comparison of ``day(at)`` is decided by the partition field that stores just this value."""
+    state = made(version, ["day(at)"], ["bucket(2, id)"])
+    wanted = make_filter(state.metadata, state.schema, "days(at) = date '1969-12-31' and id > 3")
+    found = set()
+    for _, leaf in leaves(state):
+        batch = EntryBatch.of(leaf, wanted.field_ids)
+        number, left = residuals(wanted, batch, state.metadata)
+        found |= {left[i] for i in build.to_pylist(number)}
+    (rest,) = (p for p in predicates(wanted.expression))
+    assert rest.text == "id > 3"
+    assert found == {NEVER, rest, wanted.expression}
 
 
 def parts(expression: Expression) -> list[Expression]:
