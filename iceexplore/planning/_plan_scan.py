@@ -283,19 +283,19 @@ def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
 
 
 def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
-    """Return the root rows of the manifests that may contain deletes for the files of given data manifests.
+    """Return the row numbers, in the root, of the manifests that may contain deletes for files of given data manifests.
 
-    A root row is the row number of a manifest in the root. The result has the root rows of delete manifests. In the V4
-    draft, it also has those of the given data manifests, because the entry of a data file contains its deletion vector.
+    These are delete manifests and, in the V4 draft, also the given data manifests themselves, because there the entry
+    of a data file contains its deletion vector.
 
     Parameters
     ----------
     scan
-        The root that lists the delete manifests and data manifests.
+        The root (manifest list or V4 root manifest) that lists the delete manifests and data manifests.
     wanted
-        The filter; its conditions on partitions exclude delete manifests of other partitions.
+        The filter. A delete manifest is left out if its deletes are all in partitions that the filter excludes.
     read
-        The root rows of the data manifests.
+        The row numbers, in the root, of the data manifests.
     """
     rows = scan.delete_rows(state, wanted, read)
     # In the V4 draft, a deletion vector is stored on the entry of its data file, so data manifests contain deletes,

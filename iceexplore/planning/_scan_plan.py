@@ -371,10 +371,12 @@ class ScanPlan(PlannedScan):
     def range_map(self, column: str | None = None, *, by: RangeBy = "range") -> RangeMap:
         """Draw each live file's range of a column, and whether it is read, beside the range that the filter selects.
 
-        This reads all data manifests, but no data file. More than 1,500 files are not drawn one by one: files with
-        similar ranges share a cell, which is darker the more files it has. The result has the methods ``to_svg()`` and
-        ``to_text()``; the data frame ``counts``, with the numbers of files that are read, or skipped for each reason;
-        and the method ``lit()``, which returns a mask of the files that the plan would read for another range.
+        This reads all data manifests, but no data file. Each file is drawn as a bar. If more than 1,500 files have a
+        range, files with similar ranges are drawn as one rectangle, which is darker if it represents more files.
+
+        The result has the methods ``to_svg()`` and ``to_text()``, and the data frame ``counts``: how many files are
+        read, and how many are skipped for each reason. Its method ``lit()`` returns a mask of the files that the plan
+        would read if the filter selected another range.
 
         Parameters
         ----------
@@ -388,7 +390,7 @@ class ScanPlan(PlannedScan):
         Raises
         ------
         OptionError
-            The column is unknown or its values have no order, or ``by`` is none of these.
+            The column is unknown or its values have no order, or ``by`` is not one of the three orders.
         """
         from iceexplore.planning.range_map._build import range_map_of
 

@@ -145,9 +145,9 @@ _COUNTED = frozenset({"partition_spec_id", "record_count", "file_size_in_bytes"}
 def _scene(plan: PlannedScan) -> Scene:
     """Read all data manifests, and collect the data that advice on a plan is based on.
 
-    The result has the table's live data files (for an incremental plan, only those that its appends added), and two
-    masks: one of the files that remain after partition pruning, and one of the files that remain after pruning by
-    column metrics as well.
+    The result has the table's live data files (for an incremental plan, only the files that the planned snapshots
+    added). It also has two masks of these files: one is True for files that remain after partition pruning, the other
+    for files that remain after pruning by column metrics as well.
     """
     ids = plan.filter.stats_ids
     found = []

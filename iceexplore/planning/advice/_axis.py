@@ -1,4 +1,4 @@
-"""Map the values of a column to a number line, for estimates.
+"""Map the values of a column to a number line, to estimate how many files a filter would read.
 
 The numbers are not used for pruning, because they are not exact: different values may have the same number.
 """
@@ -162,9 +162,10 @@ class Axis:
 
     @property
     def shared_characters(self) -> int:
-        """Return the length of `shared` in characters, for a column of texts.
+        """Return the length in characters of `shared`, the prefix that all bounds of a string column have in common.
 
-        If `plain` is false, `shared` may end within a character.
+        `shared` is bytes, so it may end within a UTF-8 character. The bytes of this incomplete character count as one
+        character. If `plain` is true, `shared` ends with a complete character.
         """
         return len(self.shared.decode("utf-8", "replace"))
 

@@ -76,7 +76,7 @@ class Files:
 
     @property
     def groups(self) -> int:
-        """Return the number of groups to which the files belong."""
+        """Return the number of groups to which the files belong; by default, each partition is a group."""
         return int(self.group.max(initial=-1)) + 1
 
     def add(self, values: Floats) -> Floats:
@@ -211,9 +211,10 @@ class Shares:
         return self.files.add(self.spread.nulls * self.files.rows) / np.maximum(self.files.add(self.files.rows), 1e-9)
 
     def touched(self, span: Span) -> Mask:
-        """Return, for each group, whether one of its files may hold a value in a span (an interval of numbers).
+        """Return, for each group of files, whether any of its files may hold a value in a span (number interval).
 
-        A file without bounds may hold any value, unless all its values are known to be null or NaN.
+        A group is usually a partition. A file without bounds may hold any value, unless all its values are known to be
+        null or NaN.
         """
         own = self.spread
         with np.errstate(invalid="ignore"):
@@ -316,23 +317,23 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     read = np.zeros(files.groups)
 
     def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
-        """Add to ``read``, for each group of files, how many files would hold one range of the group's sorted rows.
+        """Count the files that would hold one range of each group's sorted rows, and add the counts to ``read``.
 
-        A place in the sorted rows is a number from 0 (before the first row) to 1 (after the last row). For example, a
-        group has ten files, each with a tenth of the sorted rows. The rows from 0.25 to 0.5 are then in the third,
+        The ends of the range are shares of the group's rows: 0 is before the first row, 1 after the last. For example,
+        if a group has ten files, each holds a tenth of the sorted rows. So the rows from 0.25 to 0.5 are in the third,
         fourth and fifth file. Files that an earlier call has counted are not counted again.
 
         Parameters
         ----------
         first, end
-            The places where the range begins and ends, for each group.
+            The share of rows before the range, and the share before its end: one number per group.
         there
             Mask of the groups whose files are counted.
         points
-            The number of values, if the filter selects only several single values in the range; otherwise 0. A number
-            above 0 limits how many files of a group are counted. The limit is, for each value, one file or, if the
-            column's number of distinct values (``distinct``) is known, the group's number of files divided by
-            ``distinct``, rounded up.
+            How many single values the filter selects in the range, such as 2 for ``a in (1, 9)``; 0 if it selects the
+            whole range or one value. Files between these values are not read, so at most one file per value is counted
+            in a group. But if the column's number of distinct values (``distinct``) is known, one value may fill
+            several files: then the limit per value is the group's number of files divided by ``distinct``, rounded up.
         """
         nonlocal last, read
         begin = np.minimum(np.floor(first * count + 1e-9), count - 1)

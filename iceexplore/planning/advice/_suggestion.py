@@ -174,8 +174,9 @@ class Suggestion:
     def helps(self) -> bool:
         """Return whether the suggestion is worth the work; True if the saving is unknown.
 
-        The cost of a scan with the filter consists of the bytes to read and the files to open (`Reading.cost`). A
-        suggestion to rewrite all data files must save more than a tenth of this cost; any other only has to lower it.
+        A suggestion is worth the work if it lowers the cost of a scan with the filter: the bytes to read plus the cost
+        of opening files (`Reading.cost`). A rewrite of all data files is much work, so it must lower the cost by more
+        than a tenth.
         """
         if self.before is None or self.after is None:
             return True

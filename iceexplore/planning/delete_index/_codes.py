@@ -149,8 +149,9 @@ def _common(kinds: set[pa.DataType]) -> pa.DataType | None:
 def ranks(*arrays: AnyArray) -> list[Ints] | None:
     """Rank the values of all arrays together, in ascending order: the lowest value of all has rank 0.
 
-    Equal values have equal ranks, and null and NaN have -1. Text is ordered by its UTF-8 bytes, as in Iceberg. Return
-    one array of ranks for each of ``arrays``, or None if their types cannot be compared.
+    Equal values have the same rank, and null and NaN have the rank -1. Text is ordered by its UTF-8 bytes, as in
+    Iceberg. The result has one array of ranks for each of ``arrays``. It is None if values of the arrays cannot be
+    compared with each other, such as texts and numbers.
     """
     sides = [_plain(a) for a in arrays]
     kinds = {s.type for s in sides if not pa.types.is_null(s.type)}

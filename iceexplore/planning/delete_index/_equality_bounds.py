@@ -61,8 +61,8 @@ class Intervals:
     def apart(self, files: Ints, deletes: Ints) -> Mask:
         """Return which pairs of a data file and a delete certainly have no value of the column in common.
 
-        The result is a mask with one boolean per pair. It is false for a delete of which the column is not an equality
-        column.
+        The result is a mask with one boolean per pair. It is false if the column is not one of the delete's equality
+        columns, because its values then do not matter for the delete.
 
         Parameters
         ----------

@@ -195,7 +195,7 @@ class DeleteIndex:
 
     @cached_property
     def vector(self) -> Ints:
-        """Return the row number, in `found`, of each data file's newest deletion vector; -1 if the file has none."""
+        """Return, for each data file, its newest deletion vector as a row number in `found` (all deletes); else -1."""
         files, deletes, _ = self.named
         mine = self.in_scope & self.found.vector[deletes]
         files, deletes = files[mine], deletes[mine]
@@ -281,10 +281,10 @@ class DeleteIndex:
 
     @cached_property
     def equality_bounds(self) -> dict[int, Intervals]:
-        """Return the `Intervals` of equality columns, by field id.
+        """Return the bounds of each equality column, in data files and equality deletes, as `Intervals` by field id.
 
-        A column is left out if the data files or the deletes have no metrics of it, or if no equality delete compares
-        it, apart from those that the filter excludes (`ruled_out`).
+        Equality deletes that the filter excludes (`ruled_out`) are ignored. A column is left out if none of the
+        remaining deletes compares it, or if the data files or the deletes have no metrics of it.
         """
         out = {}
         wanted = self.found.equality & ~self.ruled_out

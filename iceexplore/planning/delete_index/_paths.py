@@ -186,7 +186,7 @@ def _last(values: Strings) -> Strings:
 
 
 def live_places(state: TableState, paths: Collection[str]) -> dict[str, str]:
-    """Return the locations of those live data files of the snapshot whose path is one of ``paths``.
+    """Return the locations of the snapshot's live data files, but only of files whose path is in ``paths``.
 
     A path is a location without scheme and authority, such as ``/t/x`` of ``s3://b/t/x``. The keys of the result are
     the locations in canonical form, and the values are the same locations as written in the manifests. This reads all

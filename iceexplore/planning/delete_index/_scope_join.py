@@ -143,14 +143,16 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     A pair is excluded if the metrics of a column that the delete compares prove that the data file and the delete have
     no value in common. For example, the bounds of the column are 1 and 5 in the data file, but 7 and 9 in the delete.
 
-    If there are more than `_AT_ONCE` pairs (about a million), the column that excludes the most pairs is used alone
-    first. Only the remaining pairs are then compared in all columns. If more than `MOST_PAIRS` (about 33 million)
-    remain, no pair is excluded. Readers then apply more deletes than necessary, which is slower but equally correct.
+    Comparing the pairs one by one takes time. So if there are more than `_AT_ONCE` (about a million), the column that
+    excludes the most pairs is used alone first: a binary search finds the pairs whose intervals overlap in this column.
+    Only these are then compared in all columns. If there are more than `MOST_PAIRS` (about 33 million) of them, no pair
+    is excluded. Readers then apply more deletes than necessary, which is slower but equally correct.
 
     Parameters
     ----------
     scope
-        The data files and deletes to pair, with their groups and sequence numbers.
+        The data files and deletes to pair. A pair has one of each, from the same partition (global equality deletes
+        apply in all partitions), and their sequence numbers allow the delete to apply.
     intervals
         One item per column to compare: the column's intervals in all data files and deletes.
 

@@ -126,10 +126,10 @@ class Reasons:
         return self._no_place(delete)
 
     def _filter_sentence(self, delete: int) -> str:
-        """Explain that the filter excludes an equality delete; either its bounds or its partition are the reason.
+        """Explain that the filter excludes an equality delete, as the delete removes no row that matches the filter.
 
-        The text shows the bounds of its equality columns, if it has metrics of them, and its partition, if its spec is
-        partitioned.
+        The bounds of the delete's equality columns or its partition prove this. The text shows both: the bounds if the
+        delete has metrics of these columns, and the partition if its spec is partitioned.
         """
         m = self.matching
         ranges = []
@@ -404,10 +404,11 @@ class _Scopes:
         return max(0, here - by_position), max(0, sum(map(total_of, self._equality)) - by_value)
 
     def positions(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
-        """Explain each candidate pair in which a deletion vector or position delete file does not apply.
+        """Explain, pair by pair, why deletion vectors and position delete files do not apply to data files.
 
-        In a candidate pair, partition and sequence number allow the delete to apply. Each item that this yields
-        consists of the row number of the data file, the row number of the delete, and the reason: a code and a text.
+        A pair of a data file and a delete is explained only if partition and sequence number would allow the delete to
+        apply. For each pair, yield the row number of the data file, the row number of the delete, and the reason: a
+        code and a text.
         """
         m = self.matching
         files, deletes, _ = m.named
@@ -426,10 +427,11 @@ class _Scopes:
                 yield f, d, reasons.of_path(f, d) if apart[at] else reasons.of_vector(f, d)
 
     def equality(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
-        """Explain each candidate pair in which an equality delete does not apply.
+        """Explain, pair by pair, why equality deletes do not apply to data files.
 
-        In a candidate pair, partition and sequence number allow the delete to apply. Each item that this yields
-        consists of the row number of the data file, the row number of the delete, and the reason: a code and a text.
+        A pair of a data file and a delete is explained only if partition and sequence number would allow the delete to
+        apply. For each pair, yield the row number of the data file, the row number of the delete, and the reason: a
+        code and a text.
         """
         columns = list(self.matching.equality_bounds.values())
         for spans in self._equality:

@@ -211,8 +211,8 @@ class TableDistribution(BarPicture):
         - ``delete_files``: the number of delete files and deletion vectors that apply to at least one file of the group
         - ``deleted_rows``: the number of rows that deletion vectors and position deletes remove. The rows of a position
           delete file that applies to several data files are divided evenly among them.
-        - ``equality_deletes``: the number of equality delete files. How many rows they remove cannot be counted without
-          reading data.
+        - ``equality_deletes``: the number of equality delete files that apply to at least one file of the group. How
+          many rows these remove cannot be counted without reading data.
     small
         Size in bytes below which a file counts as small: 75 % of ``write.target-file-size-bytes``, as in
         ``rewrite_data_files``.

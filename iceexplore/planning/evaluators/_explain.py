@@ -278,9 +278,9 @@ def explain_manifests(state: TableState, root: Manifest, rows: npt.ArrayLike, wa
 
 @dataclass(frozen=True)
 class _Constant:
-    """A reason for pruning files or manifests whose explanation is the same for all of them.
+    """A reason for pruning that is explained in the same words for every file or manifest.
 
-    For example, a filter that is never true prunes all files for the same reason.
+    For example, a filter that is never true prunes all files, and no bounds of a file have to be shown.
 
     Attributes
     ----------
@@ -387,10 +387,10 @@ class _Explanation:
         return out
 
     def constant(self, reason: _Constant, mask: Mask) -> _Cases:
-        """Append a reason to `reasons`, for all rows where ``mask`` is true.
+        """Append a reason to `reasons`; it explains all files or manifests for which ``mask`` is true.
 
-        Return an array with one item per row: the index of the reason where the mask is true, and -1 elsewhere. If the
-        mask is false everywhere, the reason is not appended.
+        Return an array with one item per file or manifest: the index of the reason in `reasons` where the mask is true,
+        and -1 elsewhere. If the mask is false everywhere, the reason is not appended.
         """
         return np.where(mask, self._number(reason), -1) if mask.any() else np.full(self.rows, -1, np.int64)
 
@@ -481,10 +481,10 @@ def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
     """Combine the explanations of why each branch of an ``or`` excludes the same files or manifests.
 
     The result has one row per file or manifest. In it, the values of all branches are joined: ``term`` with ``or``, as
-    in ``id = 1 or id = 5``; ``column`` with commas; and ``why`` with semicolons. A term or column that several branches
-    share is named once. ``by`` is the first of ``bounds``, ``counts``, ``partition`` and ``filter`` that a branch has.
-    ``lower``, ``upper`` and ``null_count`` are those of the first branch if ``column`` and ``by`` are the same in all
-    branches; otherwise they are null.
+    in ``id = 1 or id = 5``; ``column`` with commas; and ``why`` with semicolons. If several branches have the same
+    ``term`` or ``column``, it is named once. ``by`` is ``bounds`` if any branch has this value, else ``counts``, else
+    ``partition``, else ``filter``. ``lower``, ``upper`` and ``null_count`` are those of the first branch if ``column``
+    and ``by`` are the same in all branches; otherwise they are null.
 
     Parameters
     ----------

@@ -275,11 +275,12 @@ def _among(values: AnyArray, literals: list[AnyScalar]) -> Mask:
 
 
 def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
-    """Return a mask, one value per file or manifest: True where its bounds prove that no value equals a literal.
+    """Return a mask, one value per file or manifest: True where its bounds prove that no value equals any literal.
 
-    This is so if no literal is between the bounds. To save time, of more than 200 strings, binary values or decimals
-    (`_LONG_LIST`), only the lowest and the highest are compared with the bounds. The mask is then True only where all
-    literals are below the lower bound, or all are above the upper bound.
+    This is so if no literal is between the bounds. But if there are more than 200 literals (`_LONG_LIST`) that are
+    strings, binary values or decimals, only the lowest and the highest are compared with the bounds, to save time. The
+    mask is then True only where all literals are below the lower bound, or all are above the upper bound. (Java has the
+    same limit, but does not prune at all with a longer list.)
     """
     if len(literals) > 8 and (pa.types.is_integer(low.type) or pa.types.is_floating(low.type)):
         return _none_between(low, high, np.sort(np.array([x.as_py() for x in literals])))

@@ -137,8 +137,10 @@ def _values(p: Predicate, column: AnyArray, path: tuple[int, ...]) -> AnyArray:
 
     Parameters
     ----------
-    column, path
-        The values are those of ``column`` itself, or of a field inside it, if it is a struct (see `_inside`).
+    column
+        A top-level column that has the values, or a struct column with the field that has them.
+    path
+        The child index of each struct field on the way to the values (see `_inside`); empty for ``column`` itself.
     """
     values = _inside(column, path)
     return values if p.op in _PRESENCE or p.type is None else _typed(values, p.type)

@@ -228,10 +228,9 @@ def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeB
 
 
 def _literal(value: PlainValue, kind: Type) -> str:
-    """Return a stop of a column of type ``kind`` as an SQL literal.
+    """Return a value of a column of type ``kind`` as an SQL literal.
 
-    A stop is a value of the column to which an edge of the filter's range can be moved. A value of type float has only
-    the digits that a 32-bit float needs: ``CAST(1.3 AS FLOAT)``.
+    A value of type float is written with only the digits that a 32-bit float needs, as in ``CAST(1.3 AS FLOAT)``.
     """
     if type_base(kind) == "float" and isinstance(value, float) and np.isfinite(value):
         return f"CAST({np.float32(value)!s} AS FLOAT)"

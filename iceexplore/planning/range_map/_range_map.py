@@ -148,14 +148,14 @@ class RangeMap(RangePicture):
         return name_sql(self.column)
 
     def lit(self, lower: int | None, upper: int | None) -> Mask:
-        """Return which files the plan would read if the edges of the filter's range were at given values of the column.
+        """Return which files the plan would read if the filter's range of the column had the given limits.
 
         The filter's other conditions do not change.
 
         Parameters
         ----------
         lower, upper
-            The lower and upper edge, as indices of values in `stops`; None if the range has no such edge.
+            The lower and upper limit of the range, as indices of values in `stops`; None for no such limit.
 
         Returns
         -------

@@ -73,17 +73,17 @@ class Spans:
 
 @dataclass(frozen=True)
 class StopPredicates:
-    """The predicates of the two edges of the filter's range, for each stop to which users can move an edge.
+    """Two predicates per stop; a stop is a value of the column at which users can let the filter's range begin or end.
 
-    A stop is a value of the column. If the lower edge of a range of ``id`` is moved to the stop 5, its predicate is
-    usually ``id >= 5``. If the upper edge is moved to this stop, its predicate is usually ``id <= 5``.
+    For the stop 5 of the column ``id``, the predicates are ``id >= 5`` and ``id <= 5``. But if the plan's own filter
+    has ``id > 5``, this is the first predicate of the stop; if it has ``id < 5``, this is the second.
 
     Attributes
     ----------
     lower
-        For each stop, in ascending order, the predicate of the lower edge at the stop.
+        For each stop, in ascending order, the predicate of a range that begins at the stop, such as ``id >= 5``.
     upper
-        For each stop, in ascending order, the predicate of the upper edge at the stop.
+        For each stop, in ascending order, the predicate of a range that ends at the stop, such as ``id <= 5``.
     """
 
     lower: tuple[Predicate, ...]

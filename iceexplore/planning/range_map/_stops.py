@@ -144,7 +144,7 @@ class Stops:
         return self.values.index(value)
 
     def without(self, dropped: Iterable[int]) -> Stops:
-        """Return a copy that lacks the stops at the indices in ``dropped``."""
+        """Return a copy without the stops (values of the column) at the indices in ``dropped``."""
         gone = set(dropped)
 
         def kept(items: Sequence[Any]) -> tuple[Any, ...]:

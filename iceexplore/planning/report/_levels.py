@@ -1,8 +1,8 @@
-"""Count the manifests, files, bytes and rows that remain after each level of a plan.
+"""Count the manifests, files, bytes and rows that remain after each step of planning.
 
-The levels are the steps in which planning excludes files. First, whole manifests are pruned with the metrics in the
-root (the manifest list, or the root manifest of V4). Then data files are pruned with the metrics in the remaining
-manifests, and then row groups with the metrics in the footers of data files.
+The steps are called levels. First, whole manifests are pruned with the metrics in the root (the manifest list, or the
+root manifest of V4). Then data files are pruned with the metrics in the remaining manifests, and then row groups with
+the metrics in the footers of data files.
 """
 
 from __future__ import annotations
@@ -185,7 +185,8 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
 
     The size is ``total-files-size`` in the snapshot's summary, which includes delete files. It is None if the summary
     lacks it, or if the plan is incremental. The text is for the column ``known`` of `levels_table`. It states where the
-    number comes from, such as ``bytes from the snapshot's summary``, or, for None, that the root does not count bytes.
+    size comes from, such as ``bytes from the snapshot's summary``. If the size is None, the text gives the reason: the
+    manifest list (or V4 root manifest) does not count bytes.
     """
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))

@@ -291,7 +291,7 @@ class PlanNodes:
         Parameters
         ----------
         row
-            The row of the manifest in the root.
+            The row number of the manifest in the root.
         count
             The number of shown deletes that the manifest lists. Each of them applies to a data file that is shown.
         more
@@ -369,9 +369,9 @@ class PlanNodes:
         return self._leaves.get(row)
 
     def ordinal(self, row: int | None, at: int) -> int:
-        """Return the ordinal of one entry: its position, from 0, among the stored rows of the manifest.
+        """Return the ordinal of one entry: its position, from 0, among the entries in the stored manifest.
 
-        In the V4 draft, the ordinal can be less than ``at``, because a stored row with a data file and its deletion
+        In the V4 draft, the ordinal can be less than ``at``, because a stored entry with a data file and its deletion
         vector becomes two rows of ``Manifest.entries``. So the manifest is read to find the ordinal. The result is -1
         if ``Manifest.entries`` has no row ``at``, or if the manifest cannot be read. In other formats, the ordinal is
         always ``at``, and the manifest is not read.
@@ -379,7 +379,7 @@ class PlanNodes:
         Parameters
         ----------
         row
-            The row of the manifest in the root; None for an entry of the root itself.
+            The row number of the manifest in the root; None for an entry of the root itself.
         at
             The row of the entry in ``Manifest.entries``: the last number in the id of its node.
         """

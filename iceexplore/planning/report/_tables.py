@@ -1,4 +1,4 @@
-"""Make the tables of a plan: its file scan tasks, the deletes that apply, and the files that planning has read."""
+"""Make the tables of a plan: its scan tasks, their deletes, and the files that planning read, such as manifests."""
 
 from __future__ import annotations
 

@@ -113,14 +113,15 @@ def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> 
     plan
         A plan of one snapshot.
     manifests
-        The live delete manifests of the snapshot, as rows of the root.
+        The live delete manifests of the snapshot, as row numbers in the root.
     read
-        The delete manifests that the plan reads, as rows of the root.
+        The delete manifests that the plan reads, as row numbers in the root.
 
     Returns
     -------
     dict
-        The key is a reason, such as ``it has no live delete``; the value is a list of rows of the root.
+        The key is a reason, such as ``it has no live delete``. The value has the row numbers, in the root, of the
+        delete manifests that are skipped for this reason.
     """
     root = plan.roots[0].root
     rows = [row for row in manifests if row not in read]

@@ -281,10 +281,10 @@ class _Drawing:
             self.cut(group.parent, group.level, "data-file", cut)
 
     def rest(self, root: _Root) -> None:
-        """Add one node for all manifests in ``root.folded``, and the nodes in ``root.cuts``.
+        """Add the last nodes of a root: one for all manifests in ``root.folded``, and the nodes in ``root.cuts``.
 
-        The manifests in ``root.folded`` were read but have no nodes of their own, so one node shows their number. The
-        nodes in ``root.cuts`` are those for skipped manifests.
+        The manifests in ``root.folded`` were read, but the drawing has no room for a node for each, so one node shows
+        their number. The nodes in ``root.cuts`` are for manifests that the plan skips.
         """
         if root.folded:
             kept, files = (sum(getattr(leaf, n) for leaf in root.folded) for n in ("kept_files", "files"))

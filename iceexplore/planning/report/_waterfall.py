@@ -50,9 +50,9 @@ class Waterfall(BarPicture):
 
     The steps are called levels. The first level is the whole table (for an incremental plan, all appended files). The
     second level shows what remains after the filter is evaluated on the manifest list or root manifest, and the third
-    what remains after it is evaluated on the leaf manifests. If the plan prunes row groups, one more level shows what
-    remains after that. If deletes apply to the files, the last level shows what remains after the deleted rows are
-    removed.
+    what remains after the filter is evaluated on the entries of the data manifests. If the plan prunes row groups, one
+    more level shows what remains after that. If deletes apply to the files, the last level shows what remains after the
+    deleted rows are removed.
 
     Attributes
     ----------
@@ -66,8 +66,8 @@ class Waterfall(BarPicture):
         - ``level``: the name of the level.
         - ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups``: what remains; null where unknown.
         - ``known``: where these numbers come from, such as ``counted in the manifests``.
-        - ``note``: how many manifests, files or row groups are skipped at this level, and because of which terms of the
-          filter, such as ``12 files skipped by id > 9``; for the level of deletes, the number of deletes.
+        - ``note``: how many manifests, files or row groups are skipped at this level, and because of which conditions
+          of the filter, such as ``12 files skipped by id > 9``; for the level of deletes, the number of deletes.
     """
 
     title: str
@@ -236,11 +236,13 @@ def _note(record: Mapping[str, Any]) -> str:
 def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     """Return the numbers for the last level, ``after deletes``, as a dictionary; empty if no delete applies to a file.
 
-    The keys are names of columns of ``levels``. The number of rows is what remains after deletion vectors and position
-    deletes are applied. It is an estimate (`deleted_rows`) if a position delete file is for several data files, because
-    some of its rows may be of files that the plan skips. Otherwise it is an upper limit if there are equality deletes,
-    because the rows that they remove are not counted. The column ``known`` states which of these it is. The number is
-    None if the plan skips row groups in which deleted rows may be.
+    The keys are names of columns of ``levels``. ``rows`` is the number of rows that remain after deletion vectors and
+    position deletes are applied; the text in ``known`` states how reliable it is:
+
+    - It is None (unknown) if the plan skips row groups, because some of the deleted rows may be in them.
+    - It is an estimate (see `deleted_rows`) if the plan skips data files, and a position delete file may apply to
+      several data files: some of its positions may be in the skipped files.
+    - Otherwise, if equality deletes apply, it is an upper limit, because the rows that they remove are not subtracted.
 
     Parameters
     ----------

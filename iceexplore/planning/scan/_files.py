@@ -29,12 +29,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class LeafScan:
-    """Counts of the data files in one manifest, or of those that a V4 root lists itself.
+    """Counts of the data files in one manifest: how many a scan without a filter would read, and how many are kept.
+
+    A V4 root may list data files itself. They are counted like the files of one more manifest.
 
     Attributes
     ----------
     scan
-        Index, among the plan's roots, of the root that lists the manifest.
+        Index of the manifest's root among the plan's roots.
     root_row
         Row number of the manifest in the root; None for the files that a V4 root lists itself.
     location

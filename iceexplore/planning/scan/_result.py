@@ -93,7 +93,7 @@ class PlannedScan:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Reasons why rows may be wrong or missing, each a sentence with a problem code.
+        """Reasons why a reader of the plan may get wrong rows or miss rows, each a sentence with a problem code.
 
         There are two kinds of reasons:
 

@@ -251,7 +251,9 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
 
 
 def _pieces(tasks: FileTasks, size: int | _Longs) -> tuple[_Cut, _Longs, _Longs, _Longs]:
-    """Split data files.
+    """Split data files at their split offsets or, if these are missing or invalid, every ``size`` bytes.
+
+    A file whose format does not allow splitting is one split.
 
     Parameters
     ----------
