@@ -145,11 +145,11 @@ def plan_scan(
 
 
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
-    """Return the row numbers, in the state's root, of the manifests that `plan_scan` reads with this filter.
+    """Return which manifests `plan_scan` reads with a filter: their row numbers in the root.
 
-    Often, the root (the manifest list or V4 root manifest) is enough to find these manifests, and nothing else is read.
-    Sometimes, though, `plan_scan` chooses the delete manifests by the data files that match the filter. Then this
-    function has to find the matching files, so it also reads the data manifests that may list one.
+    The root is the snapshot's manifest list or V4 root manifest. Often, it is enough to find these manifests, and
+    nothing else is read. Sometimes, though, `plan_scan` chooses the delete manifests by the data files that match the
+    filter. Then this function has to find the matching files, so it also reads the data manifests that may list one.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def _equality_columns(state: TableState, places: list[int]) -> list[int]:
     Parameters
     ----------
     places
-        The row numbers, in the root, of the delete manifests.
+        The row numbers of the delete manifests in the root (the manifest list or V4 root manifest).
     """
     return equality_columns(state, places) if _may_have_equality(state, places) else []
 

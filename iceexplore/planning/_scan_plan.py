@@ -285,8 +285,8 @@ class ScanPlan(PlannedScan):
         Parameters
         ----------
         max_nodes
-            Approximate maximum number of nodes, at least 8. Manifests, files and deletes for which there is no room
-            share nodes that show their number.
+            Approximate maximum number of nodes, at least 8. If there are too many manifests, files or deletes to draw
+            each as a node, single nodes represent several of them, and show how many.
 
         Raises
         ------

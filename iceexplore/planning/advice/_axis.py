@@ -51,8 +51,8 @@ class Axis:
     Attributes
     ----------
     step
-        Distance between adjacent values: 1 for integers, dates and times, one unit of the last digit for decimals, and
-        0 for other types.
+        Distance between adjacent values: 1 for integers, dates and times; one unit of the last digit for decimals; 0
+        for other types.
     shared
         For strings and binary values: the longest prefix that all bounds have in common. It is left out of the digits.
         A value that does not begin with it has a number below or above those of all bounds: see `number`.

@@ -158,8 +158,8 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield possible partition fields on one column, each with an estimate of what the filter would read with it.
 
-    A field is left out if it would make data files too small, to less than half of their average size (`_SMALLEST`).
-    There is at most one field of each of these kinds:
+    A field is left out if it would make data files too small: on average, less than half as large as they are now
+    (`_SMALLEST`). There is at most one field of each of these kinds:
 
     - a time transform: the one with the shortest unit that does not make files too small;
     - ``identity``, if the column has few distinct values and is not a date or timestamp;

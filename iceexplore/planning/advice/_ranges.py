@@ -29,10 +29,10 @@ class Span:
     Attributes
     ----------
     points
-        Number of single values, if the filter selects nothing else in the interval; otherwise 0. For example,
-        ``a IN (1, 5)`` gives two spans, each with one point. If these are merged to limit the number of spans, the
-        result is one span from 1 to 5 with 2 points. If the span of a single text is longer than one value, because
-        bounds are truncated (see `Wanted.points`), this number is 0, too.
+        How many values the filter selects in the interval, if it selects only single values; 0 if it selects a range.
+        For example, ``a IN (1, 5)`` gives two spans, each with one point. If the two are merged to limit the number of
+        spans, the result is one span from 1 to 5 with 2 points. A single text may also have 0 points: if bounds are
+        truncated, its span includes all texts with the same truncated bound (see `Wanted.points`).
     """
 
     low: float
@@ -169,7 +169,7 @@ def _of(p: Predicate, axis: Axis) -> _Intervals | None:
 
 
 def _joined(parts: Iterable[tuple[float, float]]) -> _Intervals:
-    """Sort intervals and merge those that overlap; drop empty ones."""
+    """Sort closed intervals, merge those that overlap or touch, and drop those whose low end is above the high end."""
     out: list[tuple[float, float]] = []
     for low, high in sorted(parts):
         if low > high:

@@ -80,7 +80,7 @@ class Files:
         return int(self.group.max(initial=-1)) + 1
 
     def add(self, values: Floats) -> Floats:
-        """Return, for each group, the sum of ``values`` (one per file) over its files."""
+        """Return the sum of ``values`` in each group of files; the array ``values`` has one number per file."""
         return np.bincount(self.group, weights=values, minlength=self.groups).astype(np.float64)
 
     @cached_property
@@ -222,11 +222,11 @@ class Shares:
         return self.files.add((over | (~own.known & ~own.bare)).astype(np.float64)) > 0
 
     def around(self, span: Span) -> tuple[Floats, Floats]:
-        """Estimate, for each group, the share of values below a span, and the share of values not above it.
+        """Estimate, for each group of files, the share of values below a span, and the share of values not above it.
 
-        A span is an interval of numbers. The result is two arrays with one item per group: the share of the group's
-        values that are below ``span.low``, and the share of them that are not above ``span.high``. Nulls and NaN do not
-        count as values.
+        A span is an interval of numbers. Return two arrays with one item per group: the share of the column's values
+        that are below ``span.low``, and the share that are not above ``span.high``. Nulls and NaN do not count as
+        values.
         """
         own, files = self.spread, self.files
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -1,4 +1,4 @@
-"""A suggestion that would help a filter, and the SQL statements for it."""
+"""Represent a suggested change of a table with which a filter would read less, and write its SQL statements."""
 
 from __future__ import annotations
 

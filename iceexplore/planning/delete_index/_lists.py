@@ -59,7 +59,7 @@ class Stretches:
         return out
 
     def uses(self, count: int) -> _Longs:
-        """Return, for each of ``count`` deletes, the number of lists that contain it."""
+        """Return, for each of the ``count`` deletes, the number of data files whose list contains it."""
         held = self.size > 0
         change = np.zeros(len(self.values) + 1, dtype=np.int64)
         np.add.at(change, self.start[held], 1)
@@ -143,7 +143,7 @@ def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
         The number of data files.
     found
         The pairs. Each item of the sequence has some of them: either as two arrays of row numbers (data files, deletes)
-        or as a `Spans`. No pair may occur twice.
+        or as a `Spans` (one array of deletes, with a slice for each data file). No pair may occur twice.
     without
         One boolean per data file. If it is True, the pairs of this data file are ignored, and its list is empty.
 
@@ -152,8 +152,8 @@ def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
     UnsupportedError
         There are more than `MOST_VALUES` (about 268 million) pairs, and they are not all in one `Spans`. This can
         happen if some position deletes reference one data file each, and others apply to a whole partition. If all
-        pairs are in one `Spans`, any number is allowed, because the lists then overlap in one array. Otherwise each
-        pair needs its own item in an array.
+        pairs are in one `Spans`, any number is allowed, because the lists are then slices of one array, and
+        slices may overlap. Otherwise each pair needs its own item in an array.
     """
     stretches = [f for f in found if isinstance(f, Spans) and bool((f.stop > f.start).any())]
     pairs = [f for f in found if not isinstance(f, Spans) and len(f[0])]

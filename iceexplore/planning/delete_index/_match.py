@@ -137,7 +137,10 @@ class DeleteIndex:
 
     @cached_property
     def groups(self) -> tuple[Ints, Ints]:
-        """Return codes for the partitions of files and of deletes; equal partitions have equal codes."""
+        """Return a number for the partition of each data file, and one for that of each delete, as two arrays.
+
+        A data file and a delete have the same number if their spec ids and partition tuples are equal.
+        """
         return paired_partition_codes(self.state.metadata, self.files, self.found.batch)
 
     @cached_property
@@ -208,10 +211,10 @@ class DeleteIndex:
     def position_pairs(self) -> list[Found]:
         """Return all pairs of a data file and a position delete file (not a deletion vector) that applies to it.
 
-        The first item of the list has the pairs of deletes that reference one data file. The second item has the pairs
-        of the other deletes, which may apply to any data file of their partition (`of_partition`); if there are no such
-        deletes, the list has only one item. Pairs in which the data file
-        has a deletion vector are included, although the vector replaces the position delete file.
+        The first item of the list has the pairs of deletes that reference a single data file. The second item has the
+        pairs of all other deletes, which may apply to any data file of their partition (`of_partition`). If there are
+        no other deletes, the list has only one item. Pairs in which the data file has a deletion vector are included,
+        although the vector replaces the position delete file.
         """
         files, deletes, _ = self.named
         mine = self.in_scope & self.found.position[deletes]
@@ -299,9 +302,9 @@ class DeleteIndex:
         """Find the data files to which each equality delete applies.
 
         Return up to two sets of pairs of a data file and a delete: one set for the deletes that apply only within their
-        partition, and one for the global deletes. A pair is left out if the metrics of an equality column prove that no
-        row of the data file equals a row of the delete. In a set with too many pairs for this comparison, no pair is
-        left out: see `joined`.
+        partition, and one for the global deletes, whose spec is unpartitioned. A pair is left out if the metrics of an
+        equality column prove that no row of the data file equals a row of the delete. In a set with too many pairs for
+        this comparison, no pair is left out: see `joined`.
         """
         return [joined(scope, list(self.equality_bounds.values())) for scope in self.equality_scopes()]
 

@@ -222,9 +222,10 @@ def path_intervals(
     a delete goes from the lower bound to the upper bound, and includes every path that begins with the upper bound. If
     the intervals do not overlap, the delete does not apply to the data file.
 
-    A delete gets the widest interval, which overlaps every other, if its bounds cannot be used: one of them is missing,
-    may be truncated or is not normalized (for example, it contains ``//``); the lower one is above the upper one; or
-    their schemes or authorities differ. A data file whose location is not normalized gets the widest interval too.
+    To be safe, a delete gets the widest interval, which overlaps every other, if its bounds are doubtful: one of them
+    is missing, may be truncated or is not normalized (for example, it contains ``//``); the lower one is above the
+    upper one; or their schemes or authorities differ. A data file whose location is not normalized gets the widest
+    interval too.
 
     Parameters
     ----------

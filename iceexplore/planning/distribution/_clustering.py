@@ -76,7 +76,7 @@ class Clustering:
         return {"files": self.files, "columns": build.to_pylist(self.columns), "notes": list(self.notes)}
 
     def card_table(self) -> CardTable:
-        """Return the measures as a table for display in a card."""
+        """Return depths and overlaps as formatted texts, one row per column, for the card that notebooks display."""
         rows = [
             (
                 str(row["column"]), f"{row['files']:,}", f"{row['average_depth']:,.1f}", f"{row['max_depth']:,}",

@@ -98,7 +98,7 @@ class Reached:
 
     @cached_property
     def equality(self) -> _Longs:
-        """Count the equality delete files that apply to each group; the array has one number per group."""
+        """Count the equality delete files that apply to each group of data files: return one number per group."""
         return self._lists(Stretches.of(self.tasks.matched.equality))
 
     @cached_property
@@ -225,9 +225,9 @@ class TableDistribution(BarPicture):
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """Return `table` as a data frame with one more column, ``deleted_share``.
+        """Return `table` as a data frame, one row per group of data files, with the added column ``deleted_share``.
 
-        This is ``deleted_rows`` divided by ``rows``, from 0 to 1; null for groups without rows.
+        This is ``deleted_rows`` divided by ``rows``, from 0 to 1; null if the files of the group have no rows.
         """
         deleted = pc.divide(self.table["deleted_rows"], pc.if_else(pc.equal(self.table["rows"], 0), None, self._rows))
         return to_frame(self.table.append_column("deleted_share", deleted))

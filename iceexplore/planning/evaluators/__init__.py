@@ -1,1 +1,1 @@
-"""Evaluate filters on partition values and column metrics, to prune files and manifests, and on rows."""
+"""Evaluate filters: on rows of data, and on partition values and column metrics to prune files and manifests."""

@@ -269,13 +269,13 @@ def aligned(values: AnyArray, kind: Type | None) -> AnyArray | None:
     Parameters
     ----------
     kind
-        The predicate's type. If it is None (unknown), any primitive type is accepted.
+        The type of the literals. If it is None (unknown), values of any primitive type are accepted.
 
     Returns
     -------
     pyarrow.Array or None
-        None if the types are not comparable (such as text and numbers), if all values are null and have no type, or if
-        the values are nested.
+        None if the values cannot be compared with the literals (such as texts with numbers), if they have Arrow's null
+        type, or if they are nested.
     """
     if pa.types.is_null(values.type) or pa.types.is_nested(values.type):
         return None

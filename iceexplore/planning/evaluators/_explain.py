@@ -295,14 +295,14 @@ class _Constant:
 
 @dataclass(frozen=True, eq=False)
 class _Said:
-    """A reason for pruning files or manifests: their counts or bounds prove that a term matches none of their rows.
+    """A reason for pruning files or manifests: counts or bounds prove that no row in them matches a certain predicate.
 
     Attributes
     ----------
     term
-        The term, which is one predicate of the filter.
+        The predicate, which is one of those in the filter.
     source
-        The metrics with these counts and bounds.
+        The metrics that have the counts or bounds.
     by
         The part of the metrics that is the proof: ``counts`` or ``bounds``.
     """
@@ -395,10 +395,10 @@ class _Explanation:
         return np.where(mask, self._number(reason), -1) if mask.any() else np.full(self.rows, -1, np.int64)
 
     def first(self, *cases: _Cases) -> _Cases:
-        """Merge several arrays of reasons: for each row, take the first item that is not -1.
+        """Merge several arrays of reasons: for each file or manifest, take the first item that is not -1.
 
-        Each array in ``cases`` has one item per row: an index in `reasons`, or -1 for no reason. For ``[3, -1, -1]``
-        and ``[4, 4, -1]``, the result is ``[3, 4, -1]``.
+        Each array in ``cases`` has one item per file or manifest: the index of the reason in `reasons`, or -1 for no
+        reason. For ``[3, -1, -1]`` and ``[4, 4, -1]``, the result is ``[3, 4, -1]``.
         """
         out = np.full(self.rows, -1, np.int64)
         for each in cases:
@@ -509,7 +509,10 @@ def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
 
 
 def _table(n: int, **columns: Any) -> pa.Table:
-    """Return ``n`` rows of `WHY_SCHEMA`; values that are not arrays are repeated, and missing columns are null."""
+    """Return a table of `WHY_SCHEMA` with ``n`` rows, from the given columns.
+
+    A column that is given as a single value has this value in all rows. Columns that are not given are null.
+    """
     arrays: list[AnyColumn] = []
     for f in WHY_SCHEMA:
         value = columns.get(f.name)

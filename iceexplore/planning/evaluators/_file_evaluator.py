@@ -118,7 +118,7 @@ def evaluate_inclusive(expression: Expression, rows: int, sources: MetricsSource
 
 
 def evaluate_strict(expression: Expression, rows: int, sources: MetricsSources) -> Mask:
-    """Return a mask with one value per file or manifest: True if certainly each of its rows matches the expression.
+    """Return a mask, one value per file or manifest: True if its metrics prove that all its rows match the expression.
 
     Parameters
     ----------

@@ -200,7 +200,7 @@ def _plain(base: str, value: PlainValue) -> PlainValue:
     TypeError
         The value has a wrong Python type, such as a text for ``int``. (Not all wrong types are detected here.)
     ValueError, decimal.InvalidOperation
-        A text cannot be parsed, or a time is more precise than the type, or NaT.
+        A text cannot be parsed, a time is more precise than the type, or the value is NaT.
     """
     if isinstance(value, datetime) and hasattr(value, "to_datetime64"):  # pandas' Timestamp, which may have nanoseconds
         value = value.to_datetime64()

@@ -50,9 +50,9 @@ class MatchedDeletes:
     referenced: AnyArray = field(default_factory=lambda: _NO_NAMES)
 
     def take(self, rows: AnyArray) -> MatchedDeletes:
-        """Return the deletes of the data files in these rows, in this order.
+        """Return the deletes of some data files: those with the row numbers ``rows``, in the order of ``rows``.
 
-        `deletes` does not change, so it may contain deletes that apply to none of these data files.
+        The result has the same `deletes`, so some of them may apply to none of the selected data files.
         """
         return MatchedDeletes(
             self.deletes,

@@ -242,9 +242,10 @@ def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
 
     A stop is a value of the column to which an edge of the filter's range can be moved.
 
-    Floats are rounded (`_rounded`), and texts of more than 60 characters are cut off. Timestamps are written without
-    seconds, as ``2024-05-17 06:30``, and those at midnight as the date only. But if this makes many timestamps look the
-    same (if the number of different texts is at most 90 % of the number of stops), all of them keep their full texts.
+    Floats are rounded (`_rounded`). Texts of more than 60 characters are shortened to 60, with an ellipsis at the end.
+    Timestamps are written without seconds, as ``2024-05-17 06:30``, and those at midnight as the date only. But if this
+    makes many timestamps look the same (if the number of different texts is at most 90 % of the number of stops), all
+    of them keep their full texts.
     """
     texts = [human_value(kind, "identity", v) for v in stops.values]
     if type_base(kind) in ("float", "double"):

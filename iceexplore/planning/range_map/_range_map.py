@@ -170,7 +170,7 @@ class RangeMap(RangePicture):
         return out
 
     def filter_text(self, lower: int | None, upper: int | None) -> str:
-        """Return the filter as SQL, with the edges of its range moved to given values of the column.
+        """Return the filter as SQL, with its range of the map's column changed to the given edges.
 
         The range comes first in the text, before the other conditions. If users plan with this text, the map of the new
         plan shows the same column again, because a map shows the first column in the filter by default.

@@ -133,7 +133,7 @@ class PlanNodes:
         Parameters
         ----------
         node_id
-            The id of the root, of a manifest or of a file.
+            The id of the root (the manifest list or V4 root manifest), of a manifest or of a file.
 
         Raises
         ------
@@ -404,7 +404,8 @@ class PlanNodes:
         Parameters
         ----------
         row
-            The row of the manifest in the root; None for the files that a V4 root lists itself.
+            The row of the manifest in the manifest list or V4 root manifest; None for the files that a V4 root manifest
+            lists itself.
         ordinals
             The ordinals of data files in that manifest.
         """

@@ -42,12 +42,19 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
     Returns
     -------
     pyarrow.Table
-        Of `REASONS_SCHEMA`: one row per reason, which is a combination of ``kind``, ``term`` and ``by`` with the same
-        meaning as in `skipped_table`. The reasons that skip most files come first. The other columns are:
+        Of `REASONS_SCHEMA`: one row per reason. The reasons that skip most files come first. A reason is a combination
+        of three columns, as in `skipped_table`:
+
+        - ``kind``: ``manifest``, ``data file`` or ``row group``.
+        - ``term``: the part of the filter that no row matches, such as ``id > 9``; null for manifests without a live
+          file, empty for row groups without rows.
+        - ``by``: the kind of metadata that proves it, such as ``partition`` or ``bounds``.
+
+        The other columns are:
 
         - ``items``: the number of skipped manifests, data files or row groups.
-        - ``files``: for data files, the same number; for manifests, the number of files in them, null if the root lacks
-          it for one of them; 0 for row groups.
+        - ``files``: for data files, the same number; for manifests, the number of files in them, null if the manifest
+          list or root manifest lacks it for one of them; 0 for row groups.
         - ``bytes``: the size of the data files, or the uncompressed size of the row groups; null for manifests.
     """
     found: dict[tuple[str, str | None, str | None], list[int | None]] = {}

@@ -150,15 +150,16 @@ def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> 
 
 
 def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
-    """Return the deletes that apply to one data file, as rows of ``matched.deletes``.
+    """Return the deletes that apply to one data file, as row numbers in ``matched.deletes``.
 
     The result has the file's deletion vector, then its position delete files, then its equality delete files. To keep
-    the drawing small, it has at most `MOST_OF_A_FILE` delete files of each of the two kinds.
+    the drawing small, it has at most `MOST_OF_A_FILE` position delete files, and at most `MOST_OF_A_FILE` equality
+    delete files.
 
     Parameters
     ----------
     task
-        The row of the data file in ``matched`` (and in `tasks_table`).
+        The row number of the data file in ``matched`` (and in `tasks_table`).
     """
     vector = matched.vector[task].as_py()
     found = [] if vector is None else [vector]

@@ -108,7 +108,7 @@ def _one(record: Mapping[str, Any], what: str) -> Cut:
 
 
 def _groups(why: pa.Table) -> list[dict[str, Any]]:
-    """Group skipped items that have the same ``term`` and ``by``.
+    """Group skipped items (manifests or data files) that have the same ``term`` and ``by``.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _groups(why: pa.Table) -> list[dict[str, Any]]:
     list of dict
         The groups; the group with the most items comes first. Each has these keys:
 
-        - ``term``: the term of the filter that excludes the items, such as ``id > 9``; None for empty manifests.
+        - ``term``: the part of the filter that excludes the items, such as ``id > 9``; None for empty manifests.
         - ``by``: the kind of metadata that proves that no row matches, such as ``partition`` or ``bounds``.
         - ``row_count``: the number of items.
         - ``row_min``: the row, in ``why``, of the first item of the group.

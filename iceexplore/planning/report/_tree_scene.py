@@ -296,12 +296,12 @@ class _Drawing:
             self.cut(root.node.id, 2, "data-manifest", cut)
 
     def other_roots(self, folded: Sequence[int]) -> None:
-        """Add one node that represents all roots of an incremental plan that have no node of their own.
+        """Add one node that represents all append snapshots of an incremental plan without a node of their own.
 
         Parameters
         ----------
         folded
-            The indices of these roots in ``plan.roots``.
+            The indices, in ``plan.roots``, of the manifest lists (V4: root manifests) of these snapshots.
         """
         scans = [self.plan.roots[i] for i in folded]
         opened, rows = sum(len(s.kept) for s in scans), sum(len(s.rows) for s in scans)

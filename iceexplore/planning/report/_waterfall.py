@@ -77,8 +77,8 @@ class Waterfall(BarPicture):
     def chart(self) -> BarChart:
         """Return a chart with one row per level, and one column each for manifests, files, bytes, rows and row groups.
 
-        The solid part of a bar is the amount that remains after the level, and the pale part is the amount that the
-        level removed.
+        A level is a step of planning, such as pruning manifests. The solid part of a bar is the amount that remains
+        after the level, and the pale part is the amount that the level removed.
 
         Columns and rows without content are left out:
 

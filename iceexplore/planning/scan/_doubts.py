@@ -142,8 +142,8 @@ def _of_snapshot(state: TableState, snapshots: frozenset[int]) -> bool:
 def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
     """Return those of the problems that are in files on which the plan depends.
 
-    These files are the roots, the manifests that were read, the planned data files and their deletes. Some problems in
-    them are left out:
+    These files are the roots (manifest lists or V4 root manifests), the manifests that were read, the planned data
+    files and their deletes. Some problems in these files are left out:
 
     - errors that made a root or manifest unreadable, because the plan's notes report them;
     - problems in values of a root that are used only to prune, if no manifest was pruned by the filter;

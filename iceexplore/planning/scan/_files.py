@@ -206,7 +206,8 @@ def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, Int64s, pa.Boolea
     tuple
         The manifest entries of the files, and two arrays with one element per file:
 
-        - The row number, in the root, of the manifest that lists the file; null for a file that a V4 root lists itself.
+        - The row number, in the manifest list or V4 root manifest, of the manifest that lists the file; null for a file
+          that a V4 root manifest lists itself.
         - Whether metadata proves that every row of the file matches the filter.
     """
     filled = [p for p in picked if len(p.batch)]

@@ -32,14 +32,14 @@ _DELETES = {int(ContentType.DELETE_MANIFEST)}
 
 @dataclass(frozen=True, eq=False)
 class RootScan:
-    """The data manifests of one root, and which of them a plan reads.
+    """The data manifests in one manifest list or V4 root manifest, and which of them a plan reads.
 
     A manifest is read if both `filled` and `may` are True for it.
 
     Attributes
     ----------
     snapshot, root
-        The snapshot, and its manifest list or root manifest.
+        The snapshot, and its root: the manifest list or V4 root manifest.
     rows
         The row numbers, in the root, of the live data manifests. An incremental plan has only those that a planned
         snapshot added.

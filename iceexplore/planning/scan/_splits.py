@@ -122,7 +122,7 @@ def content_sizes(deletes: EntryBatch) -> _Longs:
 
 
 def delete_counts(matched: MatchedDeletes) -> DeleteCounts:
-    """Return the number and bytes of the deletes that apply to each data file."""
+    """Return, for each data file, the number of deletes that apply to it, and their total size in bytes."""
     sizes = content_sizes(matched.deletes)
     vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
     has = vector >= 0
