@@ -353,7 +353,7 @@ def _damage(
     faults = {p.where.partition("#")[0] for p in state.problems.met() if p.severity == "error"}
     roots = [s.root.location for s in scans if s.root.location in faults]
     if roots:
-        name = "root" if state.metadata.may_have_root_manifests else "manifest list"
+        name = "root manifest or manifest list" if state.metadata.may_have_root_manifests else "manifest list"
         out.append(f"Files are missing from this plan, because the {name} cannot be read in full: {_some(roots)}")
     bad = [leaf.location for leaf in leaves if leaf.root_row is not None and not leaf.readable]
     if bad:

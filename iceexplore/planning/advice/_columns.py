@@ -119,7 +119,8 @@ _POWERLESS = {
     "not-starts-with": "only files in which every value begins with the excluded prefix are skipped",
 }
 _EVEN = "values are spread evenly between the bounds of each file"
-#: If at least this share of the rows matches the filter, a note states that no sort order could skip many files.
+#: If at least this share of the rows matches the filter, a note states that sorting by the column could not skip many
+#: files.
 _NEARLY_ALL = 0.9
 
 
@@ -199,7 +200,10 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
     spread = None if stats is None else Spread.of(stats)
     if stats is None or spread is None:
         if not out.suggestions:
-            out.notes.append(f"{name} ({terms[0].type}): there are no comparable bounds that could prune files")
+            out.notes.append(
+                f"{name} ({terms[0].type}): no file has comparable bounds, so the effect of sorting or partitioning by "
+                "this column is not estimated"
+            )
         return out
     out.suggestions += cut_bounds(scene.table, name, terms, stats, scene.batch, scene.kept, scene.now)
     wanted = wanted_of(expression, spread.axis)
@@ -280,7 +284,9 @@ def _estimates(
         )
     if wanted.points and spread.axis.step != 1:
         rare = (
-            "few rows share a value" if distinct is None else f"about {distinct:,.0f} distinct values, equally frequent"
+            "each value of the column occurs in few rows"
+            if distinct is None
+            else f"about {distinct:,.0f} distinct values, equally frequent"
         )
         assumes.append(rare)
     have = _transforms(scene.metadata, term.field_id)
@@ -380,8 +386,8 @@ def _alone(spread: Spread, files: Files, wanted: Wanted) -> int:
 def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: Reading) -> str:
     """Explain in a sentence why sorting by a column does not help.
 
-    There are two reasons. Either nearly all rows match the conditions on the column, so that no sort order could skip
-    many files. Or sorting would save too few files to be worth rewriting the table.
+    There are two reasons. Either nearly all rows match the conditions on the column, so that sorting by it could not
+    skip many files. Or sorting would save too few files to be worth rewriting the table.
 
     Parameters
     ----------
@@ -403,7 +409,10 @@ def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: 
     rows = shares.files.add(shares.files.rows)
     share = float((np.minimum(part, 1.0) * rows).sum() / max(1.0, rows.sum()))
     if share >= _NEARLY_ALL:
-        return f"{name}: about {percent(share)} of the rows match, so no sort order could skip many files"
+        return (
+            f"{name}: about {percent(share)} of the rows match the conditions on this column, so sorting by it could "
+            "not skip many files"
+        )
     change = "no change" if ordered.files == now.files else f"{now.files:,} now"
     return f"sorting by {name} is not worth a rewrite: {amount(ordered.files, 'file')} would be read ({change})"
 

@@ -231,7 +231,9 @@ def candidates(
             found = _cut(spread, every, left, wanted, text_units(spread.axis, length))
             if found is not None:
                 size = spread.axis.shared_characters + length  # `truncate` has a width in characters, not in bytes
-                yield Candidate(TruncateTransform(size), *found, "all prefixes of this length occur equally often")
+                yield Candidate(
+                    TruncateTransform(size), *found, "all results of the truncate transform occur equally often"
+                )
                 break
 
 

@@ -108,7 +108,11 @@ def _clustered(row: dict[str, object]) -> str:
     name = escape.text(escape.shorten(row["column"], 80))
     text = f"{name}: a value may be in {row['depth']:,.1f} files on average, in {row['deepest']:,} at most; "
     text += f"partition pruning and the metrics of this column leave {row['reads']:,} of {row['files']:,} files to read"
-    return text + (f", about {row['sorted']:,} if sorted by this column" if row["sorted"] is not None else "")
+    return text + (
+        f", about {row['sorted']:,} if the rows of each partition were sorted by this column"
+        if row["sorted"] is not None
+        else ""
+    )
 
 
 def _cut(text: str, limit: int = 200) -> str:

@@ -70,7 +70,7 @@ def missing_bounds(
         "metrics",
         f"write bounds of {column}",
         f"{gone:,} of the {now.files:,} files read ({human_bytes(lost)}) have no bounds of {column}: "
-        "their metrics mode was none or counts, or their writer writes no bounds.",
+        "when they were written, the column's metrics mode was none or counts, or the writer wrote no bounds.",
         now,
         after,
         statements=(
@@ -144,8 +144,8 @@ def cut_bounds(
         "bounds",
         f"write full bounds of {column}",
         f"bounds of {column} are truncated to {longest} characters, but the filter has longer values: "
-        f"{amount(gone, 'file')} ({human_bytes(lost)}) {'has' if gone == 1 else 'have'} a bound that equals the "
-        f"first {longest} characters of such a value, so the bound cannot exclude it.",
+        f"{amount(gone, 'file')} ({human_bytes(lost)}) {'has' if gone == 1 else 'have'} a bound that was truncated "
+        f"after the first {longest} characters of such a value, so this bound cannot exclude its file.",
         now,
         Reading(now.files - gone, now.bytes - lost),
         basis="at most",

@@ -417,9 +417,9 @@ class DeleteIndex:
         else:
             ours, theirs = int(self.file_sequence[file]), int(self.found.sequence[delete])
             why = (
-                f"its sequence number {theirs} is below that of the file, {ours}"
+                f"the delete's sequence number {theirs} is below that of the data file, {ours}"
                 if theirs < ours
-                else "its partition differs"
+                else "the two are in different partitions"
             )
             text = f"A delete that references data file {name} does not apply to it: {why}{more}."
             item = problem("delete-scope", where, text)

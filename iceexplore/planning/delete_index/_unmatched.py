@@ -139,7 +139,7 @@ class Reasons:
                 name, f = m.state.metadata.all_fields().get(column, (str(column), None))
                 ranges.append(f"{name} {self._range(found, f.type)}" if f is not None else name)
         what = "" if m.filter is None else m.filter.text
-        reasons = [f"its rows have {', '.join(ranges)}"] if ranges else []
+        reasons = [f"its bounds are {', '.join(ranges)}"] if ranges else []
         number = m.found.batch.entries["partition_spec_id"][delete].as_py()
         spec = None if number is None else m.state.metadata.spec(number)
         if spec is not None and not spec.is_unpartitioned:
@@ -302,7 +302,9 @@ def unmatched_deletes(
     rows += [_row(matching, d, f, *why) for f, d, why in islice(scopes.equality(reasons), min(most, by_value))]
     more = len(idle) + by_position + by_value - len(rows)
     if more:
-        rows.append({"code": "more", "reason": f"{more:,} more rows are not shown"})
+        rows.append(
+            {"code": "more", "reason": f"{more:,} more deletes or pairs of a delete and a data file are not shown"}
+        )
     return pa.Table.from_pylist(rows, schema=UNMATCHED_SCHEMA)
 
 

@@ -161,7 +161,7 @@ def _column(plan: PlannedScan, column: str | None) -> tuple[str, NestedField]:
     if name not in known:
         near = nearest(str(name), [*known])
         raise OptionError(
-            f"no column {str(name)[:80]!r} outside lists and maps that has a type whose values have an order; {near}"
+            f"there is no column {str(name)[:80]!r}, or it is inside a list or map, or its values have no order; {near}"
         )
     return name, known[name]
 
@@ -483,7 +483,7 @@ def _notes(files: LiveFiles, name: str, metrics: ColumnMetrics | None, stops: in
         many = f"{files.unreadable:,} manifests" if files.unreadable > 1 else "1 manifest"
         out.append(f"{many} cannot be read in full: some files are not shown.")
     if not stops:
-        out.append(f"No file has bounds of {name} that can be compared.")
+        out.append(f"No file has comparable bounds of {name}.")
     elif metrics is not None and pa.types.is_string(metrics.lower.type):
         lengths = pc.utf8_length(metrics.lower)
         longest = pc.max(lengths).as_py() or 0

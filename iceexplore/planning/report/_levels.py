@@ -216,7 +216,8 @@ def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
     share = np.where(every > 0, left / np.maximum(every, 1), touched)
     counts = Counts(int(touched.sum()), int(rows[may].sum()), int(np.round(sizes * share).sum()))
     note = (
-        "files and rows counted in the footers; bytes estimated from the share of each file's row groups that remains"
+        "files and rows counted in the footers; bytes estimated from the file sizes and the uncompressed sizes of the "
+        "remaining row groups"
     )
     return _row("after the row groups", None, counts, note) | {"row_groups": int(may.sum())}
 

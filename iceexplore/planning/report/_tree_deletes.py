@@ -138,7 +138,7 @@ def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> 
     out: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
         if row in wanted:
-            reason = "its partitions contain no older data file that is read"
+            reason = "its deletes are older than every data file that is read, or are for other partitions"
         elif empty[i]:
             reason = "it has no live delete"
         elif owned[i]:

@@ -264,14 +264,14 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     last = levels.slice(levels.num_rows - 1).to_pylist()[0]
     gone, touched = deleted_rows(plan.files)
     rows = last["rows"] - round(float(gone.sum()))
-    known = "deleted rows are counted from deletion vectors and position delete files"
+    known = "the number of deleted rows comes from the record counts of deletion vectors and position delete files"
     whole_table = not any(len(s.pruned) for s in plan.roots) and all(f.files == f.kept_files for f in plan.leaves)
     applied = Stretches.of(plan.files.matched.positions).uses(len(entries)) > 0
     shared = not whole_table and bool((applied & ~np.asarray(pc.is_valid(plan.files.matched.referenced))).any())
     if shared:
         known = (
-            f"deleted rows {_ESTIMATED}: if a position delete file is for several data files, its rows are divided "
-            "evenly among those that the plan reads"
+            f"deleted rows {_ESTIMATED}: if a position delete file may apply to several data files, its record "
+            "count is divided evenly among the data files of the plan to which it may apply"
         )
     if plan.row_groups is not None and rows < last["rows"] and last["row_groups"] < len(plan.row_groups):
         rows, known = None, "the number of rows is unknown, because deleted rows may be in skipped row groups"

@@ -69,7 +69,7 @@ class Reason:
     lower, upper, null_count
         The bounds of this column in the row group, as text, and its number of nulls; None if unknown.
     why
-        An explanation, such as "price is 1 to 4 in its rows".
+        An explanation, such as "price is 1 to 4 in the row group".
     """
 
     term: str
@@ -314,12 +314,12 @@ def _bounds_reason(p: Predicate, column: Column, i: int) -> Reason:
     if column.evidence.all_null[i]:
         text = f"{name} is null in every row"
     elif column.leaf is None:
-        text = f"{name} is {_shown(column, i)[0]} in every row, its initial default"
+        text = f"{name} is {_shown(column, i)[0]} in every row (its initial default)"
     elif p.op == "is-null":
         text = f"{name} is null in no row"
     else:
         low, high = _shown(column, i)
-        text = f"{name} is {low if low is not None else '?'} to {high if high is not None else '?'} in its rows"
+        text = f"{name} is {low if low is not None else '?'} to {high if high is not None else '?'} in the row group"
     if column.leaf is None:
         text += ", as the file has no such column"
     return _reason(p, column, i, "row-group bounds", text)

@@ -273,7 +273,7 @@ def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | No
     """
     known = format_named(file.format)
     if known is None or not known.has_row_groups:
-        return None, f"{file.format.upper()} files are read whole: they have no row groups to prune"
+        return None, f"{file.format.upper()} files are read whole: only row groups of Parquet files can be pruned"
     if file.updated:
         return None, (
             "column files replace some of the file's values, so the metrics of its row groups are outdated and not "

@@ -214,7 +214,7 @@ def test_hostile_names_and_values_are_text() -> None:
 
 def test_wrong_columns_are_named(trips: ix.Table) -> None:
     plan = trips.plan()
-    with pytest.raises(OptionError, match=r"no column 'fares' .*; nearest: fare"):
+    with pytest.raises(OptionError, match=r"no column 'fares', .*; nearest: fare"):
         plan.range_map("fares")
     with pytest.raises(OptionError, match="choose 'range', 'partition' or 'snapshot'"):
         plan.range_map(by="size")  # type: ignore[arg-type]

@@ -261,7 +261,7 @@ def test_rows_that_shared_delete_files_leave_are_estimated_if_files_are_skipped(
     table.row_delta(deletes={first: [0, 1, 2], second: [0]})
     whole = table.plan().waterfall()
     assert whole.levels["rows"].to_pylist()[-1] == len(table.to_arrow())
-    assert "are counted" in build.to_pylist(whole.levels["known"])[-1]
+    assert "record counts" in build.to_pylist(whole.levels["known"])[-1]
     part = table.plan("id < 10").waterfall()
     assert "are estimated" in build.to_pylist(part.levels["known"])[-1]
     assert [b.text for b in part.chart().rows[-1].bars if b][-1].startswith("about ")

@@ -241,7 +241,7 @@ def test_defaults_and_tuples_replace_columns_that_a_file_lacks() -> None:
         return row
 
     assert may(asks(3, "=", 7, name="y"))["may"] is True
-    why = "y is 7 in every row, its initial default, as the file has no such column"
+    why = "y is 7 in every row (its initial default), as the file has no such column"
     assert why in may(asks(3, "<", 7, name="y"))["why"]
     assert may(asks(2, "=", 5, name="p"))["may"] is True
     assert may(asks(2, "=", 6, name="p"))["may"] is False
@@ -297,7 +297,7 @@ def test_and_takes_the_first_reason_or_needs_all() -> None:
     assert [r["may"] for r in judged(state, data, any_of(one, other))] == [True, True]
     first, second = judged(state, data, any_of(asks(1, ">", 9), asks(2, ">", 90, name="y")))
     assert first["term"] == f"{asks(1, '>', 9).text} or {asks(2, '>', 90, name='y').text}"
-    assert first["why"] == "x is 1 to 2 in its rows; y is 10 to 20 in its rows"
+    assert first["why"] == "x is 1 to 2 in the row group; y is 10 to 20 in the row group"
     assert first["column"] is None
     assert [r["may"] for r in judged(state, data, NEVER)] == [False, False]
 
@@ -335,7 +335,7 @@ def test_orc_and_avro_are_one_row_that_says_so() -> None:
     tasks = tasks_of(["/warehouse/db/events/data/1.orc"], asks(1, "=", 1), file_format="orc", file_size_in_bytes=9)
     (row,) = row_groups_of(state, tasks).to_pylist()
     assert (row["may"], row["row_group"], row["rows"], row["bytes"]) == (True, None, 10, 9)
-    assert row["why"] == "ORC files are read whole: they have no row groups to prune"
+    assert row["why"] == "ORC files are read whole: only row groups of Parquet files can be pruned"
 
 
 def test_damage_is_a_problem_and_rules_nothing_out() -> None:
