@@ -107,7 +107,7 @@ class Advice:
 
     @cached_property
     def columns(self) -> pd.DataFrame:
-        """Return `clustering` as a data frame."""
+        """Return the table `clustering`, which has one row per measured column, as a data frame."""
         return to_frame(self.clustering)
 
     def __len__(self) -> int:
@@ -182,7 +182,7 @@ def _counted_only(batch: EntryBatch) -> EntryBatch:
 
 
 def advise(plan: PlannedScan) -> Advice:
-    """Suggest changes to the table with which a plan's filter would read fewer files or bytes.
+    """Suggest changes to the table that would let a scan with the plan's filter read fewer files or bytes.
 
     This reads every data manifest, including those that the plan prunes, but no data file.
     """

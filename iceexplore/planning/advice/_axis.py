@@ -42,11 +42,11 @@ class Axis:
     """An order-preserving mapping of one column's values to numbers (floats).
 
     A numeric value is represented by itself. A date or time is represented by the integer with which Iceberg stores it,
-    such as days since 1970. A string or binary value is represented by a number that has one digit for each byte. For
-    example, let the bounds of a column be ``user-00``, ``user-99`` and texts between them. Then ``user-42`` is
-    represented by a number with the digits 5, 3, 0, 0, …. The prefix ``user-`` of all bounds is left out. The
-    characters ``0`` to ``9`` have the digits 1 to 10, so ``4`` has the digit 5, and ``2`` has the digit 3. No character
-    has the digit 0: it fills the places after the end of the text.
+    such as days since 1970. A string or binary value is represented by a number that has one digit for each byte, in
+    a number system with just enough digits. For example, let the bounds of a column be ``user-00``, ``user-99`` and
+    texts between them. The prefix ``user-`` of all bounds is left out. The characters ``0`` to ``9`` have the digits 1
+    to 10 of a system with eleven digits. So ``user-42`` has the digits 5, 3, 0, 0, …: the digit 0 fills the places
+    after the end of the text.
 
     Attributes
     ----------

@@ -224,8 +224,8 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
         return out
     if not out.notes:
         out.notes.append(
-            f"{name}: after a rewrite with the current partition fields, the filter would read almost as many files as "
-            "now"
+            f"{name}: after a rewrite with the current partition fields, a scan with this filter would read almost as "
+            "many files as now"
         )
     for p in terms:
         if p.op in _POWERLESS:
@@ -298,8 +298,8 @@ def _estimates(
             Suggestion(
                 "sort", f"sort by {name}",
                 f"a value of {name} may be in {depth:,.1f} of {len(scene.batch):,} files on average, in "
-                f"{deepest:,} at most. If the rows of each partition were sorted by {name}, the filter would read "
-                f"{amount(ordered.files, 'file')} instead of {scene.now.files:,}.",
+                f"{deepest:,} at most. If the rows of each partition were sorted by {name}, a scan with this filter "
+                f"would read {amount(ordered.files, 'file')} instead of {scene.now.files:,}.",
                 scene.now, ordered, assumes="; ".join(assumes), column=name,
                 statements=sort(scene.table, name, scene.files, ordered=_sorted_by(scene.metadata, term.field_id)),
             )
@@ -354,7 +354,7 @@ def _partitioning(
         coarser = next((name for there, name in have.items() if found.transform.refines(there, term.type)), None)
         yield Suggestion(
             "partition", f"partition by {made}",
-            f"if the table were partitioned by {made}, the filter would read "
+            f"if the table were partitioned by {made}, a scan with this filter would read "
             f"{amount(found.after.files, 'file')} instead of {scene.now.files:,}; the table would have about "
             f"{found.files:,} data files ({len(scene.batch):,} now).",
             scene.now, found.after, assumes=assumes, column=term.name,

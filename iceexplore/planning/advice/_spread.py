@@ -233,9 +233,10 @@ class Shares:
             low, width = own.low, own.high - own.low + own.axis.step
             before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
             until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
-        # `width` is 0 if the two bounds of a file are equal, and the type has no fixed distance between values, as for
-        # floats. Then the divisions above have no valid result. But all values of the file equal its bounds. So the
-        # share of values below `span.low` (`before`) is 0 or 1, and so is the share not above `span.high` (`until`).
+        # `width` is 0 if the two bounds of a file are equal and the type has no smallest step between values: floats,
+        # for example (integers have the step 1). Then the divisions above have no valid result. But all values of the
+        # file equal its bounds. So the share of values below `span.low` (`before`) is 0 or 1, and so is the share not
+        # above `span.high` (`until`).
         point = width == 0
         before = np.where(point, (low < span.low).astype(np.float64), before)
         until = np.where(point, (low <= span.high).astype(np.float64), until)

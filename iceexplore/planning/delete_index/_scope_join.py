@@ -17,7 +17,8 @@ __all__ = ["Found", "Scope", "Spans", "joined", "pieces", "total_of"]
 #: Maximum number of pairs of a data file and a delete whose bounds `joined` compares. If there are more, it compares
 #: none of them, and excludes no pair.
 MOST_PAIRS = 1 << 25
-#: Approximate number of pairs that `pieces` yields at a time, which limits the memory for comparing their bounds.
+#: Approximate number of pairs of a data file and a delete that `pieces` yields at a time, which limits the memory for
+#: comparing the bounds of the two.
 _AT_ONCE = 1 << 20
 
 
@@ -84,10 +85,11 @@ class Scope:
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1
         order = np.lexsort((self.deletes, place, group))
-        # `place` is, for each delete, the rank of its sequence number. A key combines the delete's group and this rank.
-        # Deletes are sorted by key, so the deletes to pair with a data file are one slice. It begins with the first
-        # delete of the file's group that has at least the file's sequence number, and ends with the last delete of the
-        # group.
+        # `place` is, for each delete, the rank of its sequence number. A key combines this rank with the number of the
+        # delete's group, which is usually its partition. Deletes are sorted by key, so the deletes to pair with a data
+        # file are one slice. It begins with the first delete of the file's group whose sequence number is not below the
+        # file's, and ends with the last delete of the group. (The sequence numbers of equality deletes have been
+        # reduced by 1, because these deletes apply only to older files.)
         keys = group[order] * width + place[order]
         first = self.file_group * width + np.searchsorted(levels, self.file_sequence, "left")
         start = np.searchsorted(keys, first, "left")

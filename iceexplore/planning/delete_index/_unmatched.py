@@ -135,9 +135,9 @@ class Reasons:
         ranges = []
         for column, stats in m.found.batch.stats.items():
             found = cast("dict[str, Any] | None", stats[delete].as_py())
-            if found and column in (m.found.batch.entries["equality_ids"][delete].as_py() or ()):
-                name, f = m.state.metadata.all_fields().get(column, (str(column), None))
-                ranges.append(f"{name} {self._range(found, f.type)}" if f is not None else name)
+            known = m.state.metadata.all_fields().get(column)
+            if found and known and column in (m.found.batch.entries["equality_ids"][delete].as_py() or ()):
+                ranges.append(f"{known[0]} {self._range(found, known[1].type)}")
         what = "" if m.filter is None else m.filter.text
         reasons = [f"its bounds are {', '.join(ranges)}"] if ranges else []
         number = m.found.batch.entries["partition_spec_id"][delete].as_py()
@@ -211,7 +211,7 @@ class Reasons:
         count = (
             f"the lowest sequence number of the {len(mine):,} data files"
             if len(mine) > 1
-            else "that of the only data file"
+            else "the sequence number of the only data file"
         )
         return "sequence", f"its sequence number {own} is not {word} {oldest}, {count} in {where}"
 

@@ -284,8 +284,8 @@ def trusted_rows(
         return where
     types = {f.type for s in metadata.schemas if (f := s.find(field_id)) is not None}
     if _schemas_removed(metadata):
-        # In a schema that has been removed, the column may have been an int, and files written with this schema may
-        # still be live. So also consider results that overflowed as int.
+        # The column is a long now, but it may have been an int in a schema that has been removed, and files of that
+        # time may still be live. So also consider the value that the transform has if an int overflows.
         types |= {_INT for t in types if t == _LONG}
     for number in {parsed.wrapped_result(t) for t in types} - {None}:
         if not pa.types.is_integer(evidence.lower.type):

@@ -186,7 +186,8 @@ def must_match(p: Predicate, e: ColumnMetrics) -> Mask:
 def satisfied(p: Predicate, values: AnyArray) -> Mask | None:
     """Return a mask, one element per value: whether the value satisfies the predicate.
 
-    Null satisfies only ``is-null`` and ``not-nan``. The result is None if the values have a type that cannot be
+    Null satisfies only ``is-null`` and ``not-nan``, as in SQL, where comparing null with a value is never true. The
+    result is None if the values have a type that cannot be
     compared with the predicate's literals.
     """
     null: Mask = np.asarray(values.is_null())
@@ -264,7 +265,8 @@ def _among(values: AnyArray, literals: list[AnyScalar]) -> Mask:
     """Return a mask, one element per value: True if the value equals one of the literals; False for null."""
     if len(literals) > 8 and all(x.type == values.type for x in literals):
         wanted = pa.array([x.as_py() for x in literals], values.type)
-        if pa.types.is_floating(values.type):  # `is_in` would not find -0.0 for 0.0: adding 0 turns -0.0 into 0.0
+        if pa.types.is_floating(values.type):
+            # `is_in` takes -0.0 and 0.0 for different values, so add 0, which turns -0.0 into 0.0.
             zero = pa.scalar(0, values.type)
             values, wanted = pc.add(values, zero), pc.add(wanted, zero)
         return known(pc.is_in(values, value_set=wanted))

@@ -170,7 +170,9 @@ class RangeMap(RangePicture):
         return out
 
     def filter_text(self, lower: int | None, upper: int | None) -> str:
-        """Return the filter as SQL, with its range of the map's column changed to the given edges.
+        """Return the filter as SQL, after replacing its range of the map's column by the range between two edges.
+
+        If no condition remains, the text is ``true``.
 
         The range comes first in the text, before the other conditions. If users plan with this text, the map of the new
         plan shows the same column again, because a map shows the first column in the filter by default.
@@ -178,8 +180,7 @@ class RangeMap(RangePicture):
         Parameters
         ----------
         lower, upper
-            The lower and upper edge, as indices of values in `stops`; None if the range has no such edge. If no
-            condition remains in the filter, the text is ``true``.
+            The lower and upper edge, as indices of values in `stops`; None if the range has no such edge.
 
         Raises
         ------

@@ -264,15 +264,16 @@ def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
     """Choose round values at equal distances, from about the lowest to about the highest bound, as stops.
 
     A stop is a value to which users can move an edge of the filter's range. For integers, dates and times, the lowest
-    and the highest bound are also stops, although they may not be round. The result is None for text and bytes. It is
-    also None for floats if all bounds are equal, or if the highest minus the lowest bound overflows.
+    and the highest bound are also stops, although they may not be round. The result is None for text and bytes, which
+    have no distances. It is also None for floats if all bounds are equal, or if the highest minus the lowest bound
+    overflows.
 
     Parameters
     ----------
     kind
         The column's type.
     ends
-        Lower and upper bounds of the files in one list, ascending; at least one.
+        All lower and upper bounds of the files, in one ascending list; at least one.
     most
         The approximate maximum number of stops.
     """

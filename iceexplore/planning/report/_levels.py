@@ -22,7 +22,16 @@ from iceexplore.planning.scan._manifests import RootScan
 if TYPE_CHECKING:
     from iceexplore.planning.scan._result import PlannedScan
 
-__all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WHOLE_TABLE", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
+__all__ = [
+    "LEAF_LEVEL",
+    "LEVELS_SCHEMA",
+    "ROW_GROUP_LEVEL",
+    "WHOLE_TABLE",
+    "WITH_DELETES",
+    "levels_table",
+    "pruned_counts",
+    "root_level",
+]
 
 #: The columns of `levels_table`. The column ``known`` describes where the numbers of files, rows and bytes in the row
 #: come from, such as ``counted in the manifests``. If a number is unknown, it also states which one, and why.
@@ -40,6 +49,8 @@ _UNITS = ("files", "rows", "bytes")
 #: `LEAF_LEVEL` counts the files that remain after the filter is evaluated on the entries of the leaf manifests.
 WHOLE_TABLE = "the table"
 LEAF_LEVEL = "after the leaf manifests"
+#: The name of the level at which row groups are pruned.
+ROW_GROUP_LEVEL = "after pruning row groups"
 #: The column ``known`` of `levels_table` contains this text if the number of bytes is taken from the snapshot's
 #: summary, and includes or may include delete files. (It may include them if the summary does not state their number.)
 WITH_DELETES = "including delete files"
@@ -219,7 +230,7 @@ def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
         "files and rows counted in the footers; bytes estimated from the file sizes and the uncompressed sizes of the "
         "remaining row groups"
     )
-    return _row("after the row groups", None, counts, note) | {"row_groups": int(may.sum())}
+    return _row(ROW_GROUP_LEVEL, None, counts, note) | {"row_groups": int(may.sum())}
 
 
 def _row(level: str, manifests: int | None, counts: Counts, known: str) -> dict[str, Any]:

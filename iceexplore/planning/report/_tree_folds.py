@@ -82,9 +82,9 @@ def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
 def evidence(record: Mapping[str, Any]) -> str:
     """Return, as a short text, the metadata that proves that no row of a skipped item matches the filter.
 
-    Examples are ``partition: region is b`` and ``bounds: id is 0 to 9``. If the proof is not a range of values of one
-    column, the explanation in ``record["why"]`` is returned. Its end, such as ``: no row has id > 9``, is removed,
-    because it only repeats the condition of the filter.
+    Examples are ``partition: region is b`` and ``bounds: id is 0 to 9``. If the proof is not a value or a range of
+    values of one column, the explanation in ``record["why"]`` is returned. Its end, such as ``: no row has id > 9``, is
+    removed, because it only repeats the condition of the filter.
 
     Parameters
     ----------

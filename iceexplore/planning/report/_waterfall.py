@@ -19,7 +19,14 @@ from iceexplore.arrow import compute as pc
 from iceexplore.graph import human_bytes
 from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.distribution._table_distribution import deleted_rows
-from iceexplore.planning.report._levels import LEAF_LEVEL, WHOLE_TABLE, WITH_DELETES, levels_table, root_level
+from iceexplore.planning.report._levels import (
+    LEAF_LEVEL,
+    ROW_GROUP_LEVEL,
+    WHOLE_TABLE,
+    WITH_DELETES,
+    levels_table,
+    root_level,
+)
 from iceexplore.planning.report._skipped import skipped_table
 from iceexplore.planning.report._tree_labels import amount, damage, share_of
 from iceexplore.render import Bar, BarChart, BarPicture, BarRow
@@ -36,6 +43,9 @@ _TERMS = 2
 _AT_MOST, _ESTIMATED = "upper limit", "are estimated"
 #: Levels that are displayed under another name. The key is the name in the column ``level``; the value is displayed.
 _LABELS = {WHOLE_TABLE: "whole table", LEAF_LEVEL: "after the manifests"}
+#: The levels of the waterfall by the column ``level`` of `skipped_table`. For ``manifest list`` and ``root manifest``,
+#: which are not listed here, ``after the`` is put before the value.
+_LEVELS = {"leaf manifest": LEAF_LEVEL, "row group": ROW_GROUP_LEVEL}
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
 _UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
 _OPTIONAL = ("manifests", "row_groups")
@@ -221,7 +231,7 @@ def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
     )
     counts.sort(key=lambda r: -r["count_all"])
     for i, name in enumerate(names):
-        mine = [r for r in counts if name == f"after the {r['level']}" or name == f"after the {r['level']}s"]
+        mine = [r for r in counts if name == _LEVELS.get(r["level"], f"after the {r['level']}")]
         parts = [_note(r) for r in mine[:_TERMS]]
         rest = sum(r["count_all"] for r in mine[_TERMS:])
         notes[i] = "; ".join([*parts, *([f"{rest:,} for other reasons"] if rest else [])])

@@ -311,17 +311,17 @@ def _not_hashed(p: Predicate, column: Column) -> str:
 
 def _bounds_reason(p: Predicate, column: Column, i: int) -> Reason:
     name = p.name or column.field.name
-    if column.evidence.all_null[i]:
+    null = column.evidence.all_null[i]
+    if column.leaf is None:
+        value = "null" if null else f"{_shown(column, i)[0]}, its initial default,"
+        text = f"{name} is {value} in every row, as the file has no such column"
+    elif null:
         text = f"{name} is null in every row"
-    elif column.leaf is None:
-        text = f"{name} is {_shown(column, i)[0]} in every row (its initial default)"
     elif p.op == "is-null":
         text = f"{name} is null in no row"
     else:
         low, high = _shown(column, i)
         text = f"{name} is {low if low is not None else '?'} to {high if high is not None else '?'} in the row group"
-    if column.leaf is None:
-        text += ", as the file has no such column"
     return _reason(p, column, i, "row-group bounds", text)
 
 

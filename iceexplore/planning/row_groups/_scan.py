@@ -26,8 +26,8 @@ __all__ = [
 #: Result of `leaf_of`, which finds the leaf of a Parquet schema that stores a column: the file does not have the
 #: column.
 MISSING = -1
-#: Result of `leaf_of`: it is unknown which leaf stores the column, or whether any does, because readers of Iceberg
-#: tables use different rules to find it.
+#: Result of `leaf_of`: it is unknown which leaf of the Parquet schema stores the column, or whether any does, because
+#: readers of Iceberg tables use different rules to find it.
 UNCERTAIN = -2
 
 

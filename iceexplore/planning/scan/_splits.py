@@ -156,7 +156,7 @@ class _Cut:
     lengths: _Longs  # size of each file in bytes
     offsets: _Longs  # split offsets of all files, concatenated
     starts: _Longs  # index of each file's first offset in `offsets`
-    by_offset: npt.NDArray[np.bool_]  # whether each file is split at its offsets
+    by_offset: npt.NDArray[np.bool_]  # whether each file is split at its split offsets
     counts: _Longs  # number of splits of each file
 
     @classmethod

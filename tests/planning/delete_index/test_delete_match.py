@@ -161,7 +161,7 @@ def test_each_reason_has_its_numbers() -> None:
     assert set(rows) == {"bounds", "partition"}
     table.delete_files([first])
     rows = {r["code"]: r for r in reasons(table)}
-    why = "its sequence number 4 is not above 6, that of the only data file in its partition"
+    why = "its sequence number 4 is not above 6, the sequence number of the only data file in its partition"
     assert rows["sequence"]["reason"] == why
     assert rows["dangling"]["reason"] == f"the data file that it references is not live: {first}"
     few = reasons(table, limit=1)

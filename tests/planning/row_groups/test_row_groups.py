@@ -241,7 +241,7 @@ def test_defaults_and_tuples_replace_columns_that_a_file_lacks() -> None:
         return row
 
     assert may(asks(3, "=", 7, name="y"))["may"] is True
-    why = "y is 7 in every row (its initial default), as the file has no such column"
+    why = "y is 7, its initial default, in every row, as the file has no such column"
     assert why in may(asks(3, "<", 7, name="y"))["why"]
     assert may(asks(2, "=", 5, name="p"))["may"] is True
     assert may(asks(2, "=", 6, name="p"))["may"] is False

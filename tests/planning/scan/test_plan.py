@@ -156,7 +156,7 @@ def test_row_groups_are_judged_when_asked() -> None:
     table = lab.filled("v2", partition_by=())
     plan = table.plan("id >= 25", row_groups=True)
     assert plan.row_groups is not None
-    assert plan.levels()["level"].tolist()[-1] == "after the row groups"
+    assert plan.levels()["level"].tolist()[-1] == "after pruning row groups"
     assert (plan.tasks["row_groups_read"] <= plan.tasks["row_groups"]).all()
 
 
