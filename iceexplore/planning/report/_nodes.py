@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Group", "PlanNodes", "PlannedDelete"]
 
-#: Names of the groups into which the children of a node are divided. ``read`` are data files that the plan reads, and
-#: ``skipped`` are data files that it skips. ``manifests`` are manifests that the plan reads, and ``skipped-manifests``
-#: are manifests that it skips.
+#: Names of the groups into which the children of a node in the tree of a plan are divided. ``read`` and ``skipped`` are
+#: data files that the plan reads or skips; ``manifests`` and ``skipped-manifests`` are data manifests that the plan
+#: reads or skips.
 GroupName: TypeAlias = Literal["read", "manifests", "skipped-manifests", "skipped"]
 
 
@@ -109,8 +109,8 @@ class PlanNodes:
         self._starts = {leaf.root_row: int(start) for leaf, start in zip(plan.leaves, ends, strict=False)}
         self._leaves = {leaf.root_row: leaf for leaf in plan.leaves}
         named = [leaf for leaf in plan.leaves if leaf.root_row is not None]
-        #: The manifests that were read: first those that list at least one file to read, then the others. Both groups
-        #: keep the order of ``plan.leaves``.
+        #: The data manifests that the plan reads: first those with at least one data file that the plan reads, then
+        #: the others. Within each of these two parts, the order is that of ``plan.leaves``.
         self._read = sorted(named, key=lambda leaf: leaf.kept_files == 0)
 
     @property
@@ -431,8 +431,9 @@ class PlanNodes:
         kind, _, rest = node_id.partition(":")
         snapshot, *rows = rest.split(":")
         scan = self._scan
-        # `rows` are the parts of the id after the snapshot id, and must consist of digits. The snapshot id may begin
-        # with a minus sign, so it is compared as text.
+        # A manifest's id is, for example, ``manifest:<snapshot id>:2`` if it is in row 2 of the root. `rows` has the
+        # parts after the snapshot id: they must be row numbers, so they have only digits. The snapshot id may begin
+        # with a minus sign, so it is not checked for digits, but compared as text.
         if scan is None or snapshot != str(scan.snapshot.snapshot_id) or not all(map(str.isdecimal, rows)):
             raise OptionError(f"node {node_id[:80]!r} is not part of this plan")
         if kind == "manifest" and len(rows) == 1:

@@ -74,7 +74,8 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
         rows = [row for row, leaf in counts.items() if row is not None and leaf.kept_files < leaf.files]
         done = 0
         for leaf in leaves_of(plan.state, scan, parts_of(ids), rows, ids):
-            # If `root_row` is None, the leaf is not a manifest: it has the data files that a V4 root lists itself.
+            # Count only manifests. If `root_row` is None, `leaf` is not a manifest, but contains the data files that a
+            # V4 root manifest lists itself.
             done += leaf.root_row is not None
             if counts[leaf.root_row].kept_files == counts[leaf.root_row].files:
                 continue

@@ -125,8 +125,9 @@ def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]
     return out
 
 
-#: Maximum number of file names, counted over all tasks, in each of the columns ``position_deletes`` and
-#: ``equality_deletes`` of the table of tasks. If there would be more, a task lists only some of its delete files.
+#: Maximum number of delete file names in each of the columns ``position_deletes`` and ``equality_deletes`` of
+#: `tasks_table`, summed over all rows (one per data file). If there would be more, each row lists only the first
+#: of its delete files.
 _MOST_NAMES = 10_000_000
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["MOST_OF_A_FILE", "draw_deletes", "skipped_deletes"]
 
 _KINDS = {"vector": "deletion-vector", "position": "position-delete", "equality": "equality-delete"}
-#: Maximum number of edges (lines from deletes to data files); more would clutter the picture. If a delete applies to
-#: several files, its node shows how many they are, even if its edges are left out.
+#: Maximum number of edges (lines from deletes to data files) in a picture; more would clutter it. The other edges are
+#: left out, but the node of a delete that applies to several data files shows their number.
 _MOST_EDGES = 80
 #: For each data file, at most this many position delete files, and at most this many equality delete files, are drawn.
 MOST_OF_A_FILE = 200

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_scene"]
 
-#: If a root has at most this many skipped manifests, each of them has a node. Otherwise, they are grouped by the
-#: comparison in the filter that excludes them, and a node shows how many manifests are in a group. The same applies to
-#: the skipped files of a manifest. But if there is little room in the picture, a skipped file has its own node only if
-#: it is the manifest's only one.
+#: If a root (manifest list or V4 root manifest) has at most this many skipped manifests, each of them has its own node.
+#: If it has more, manifests that are skipped for the same reason share a node, which shows how many they are. The same
+#: limit applies to the skipped files of each manifest; but if there is little room in the picture, it is 1 for files.
 _SINGLE = 2
 _TERMS = 4
 

@@ -41,16 +41,18 @@ __all__ = ["Waterfall", "waterfall_of"]
 _EXPLAINED = 100_000
 _TERMS = 2
 _AT_MOST, _ESTIMATED = "upper limit", "are estimated"
-#: Levels that are displayed under another name. The key is the name in the column ``level``; the value is displayed.
+#: Levels (steps of planning) that the chart displays under another name. The key is the level's name in the column
+#: ``level`` of `Waterfall.levels`; the value is the name that is displayed.
 _LABELS = {WHOLE_TABLE: "whole table", LEAF_LEVEL: "after the manifests"}
-#: The levels of the waterfall by the column ``level`` of `skipped_table`. For ``manifest list`` and ``root manifest``,
-#: which are not listed here, ``after the`` is put before the value.
+#: Names of levels (steps of planning) in the waterfall. The key is the name of the same level in the column ``level``
+#: of `skipped_table`. The other two names in that column, ``manifest list`` and ``root manifest``, are not listed here:
+#: in the waterfall, these levels are ``after the manifest list`` and ``after the root manifest``.
 _LEVELS = {"leaf manifest": LEAF_LEVEL, "row group": ROW_GROUP_LEVEL}
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
 _UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
 _OPTIONAL = ("manifests", "row_groups")
-#: What remains after one level (step) of the plan, such as the manifest list: the number of manifests, files, bytes,
-#: rows or row groups (None if unknown), and whether this number is only an upper limit.
+#: The number of manifests, files, bytes, rows or row groups that remain after one step of planning (None if unknown),
+#: and whether this number is inexact: an upper limit or an estimate.
 _Measure: TypeAlias = tuple[int | None, bool]
 
 

@@ -23,11 +23,12 @@ __all__ = [
     "row_groups_of",
 ]
 
-#: Result of `leaf_of`, which finds the leaf of a Parquet schema that stores a column: the file does not have the
-#: column.
+#: Result of `leaf_of` if a Parquet file does not have the column. Usually, the result is the index of the leaf
+#: (primitive field) of the file's Parquet schema that stores the column.
 MISSING = -1
-#: Result of `leaf_of`: it is unknown which leaf of the Parquet schema stores the column, or whether any does, because
-#: readers of Iceberg tables use different rules to find it.
+#: Result of `leaf_of` if readers of Iceberg tables may disagree on which leaf (primitive field) of a Parquet schema
+#: stores the column. For example, if one leaf has a field id, but another does not, only some readers apply the name
+#: mapping to the latter.
 UNCERTAIN = -2
 
 
@@ -135,7 +136,7 @@ ROW_GROUP_SCHEMA = build.schema(
         pa.field("why", pa.string()),
     ]
 )
-#: The minimum number of threads that read Parquet footers.
+#: Minimum number of threads that read Parquet footers: used if the storage has fewer ``readers``.
 _LEAST = 8
 
 

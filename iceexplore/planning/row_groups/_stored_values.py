@@ -31,8 +31,8 @@ BoundReader: TypeAlias = Callable[[Any, bool], Any]
 _DAY_US = 86_400_000_000
 _PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
 _TIMESTAMPS = {"timestamp": 10**6, "timestamptz": 10**6, "timestamp_ns": 10**9, "timestamptz_ns": 10**9}
-#: The logical types that a byte array of Parquet may have if the Iceberg column is a string; "None" means that it has
-#: no logical type. With any other logical type, its bounds are not used.
+#: The logical types of a Parquet byte array whose bounds are used if the Iceberg column is a string; "None" means that
+#: the byte array has no logical type. If it has any other logical type, such as Decimal, its bounds are not used.
 _TEXT = frozenset(("String", "Enum", "JSON", "None"))
 
 
@@ -120,8 +120,9 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: PlainValue) -> list[byte
             if decimal_of(number, scale) != literal:
                 return []
             if physical == "BYTE_ARRAY":
-                # The writer may have stored the number with leading zero bytes, for example 5 as 05 or as 00 05. These
-                # have different hashes, and it is unknown which form was stored, so the Bloom filter cannot be used.
+                # The writer may have stored the number with leading zero bytes: for example, 5 as the byte 05 or as the
+                # two bytes 00 05. Each form has a different hash, and it is unknown which form was stored, so the Bloom
+                # filter cannot be used.
                 return None
             if physical == "FIXED_LEN_BYTE_ARRAY":
                 return _big_endian(number, leaf.length)

@@ -20,9 +20,10 @@ from iceexplore.planning.scan._manifests import RootScan
 
 __all__ = ["doubts_of", "refuse_doubts"]
 
-#: Codes of problems with deletes. Such a problem names the delete file as its location.
+#: Values of ``Problem.code`` for problems with deletes. The location of such a problem is that of the delete file.
 _OF_DELETES = frozenset({"delete-no-effect", "delete-path", "delete-position", "delete-scope"})
-#: Codes of errors that make a root or manifest unreadable; the plan's notes already report these errors.
+#: Values of ``Problem.code`` for errors that make a manifest list, V4 root manifest or manifest unreadable. The plan's
+#: notes already report these errors, so they are not reported a second time.
 _UNREAD = frozenset(
     {
         "access-denied",

@@ -213,8 +213,8 @@ def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, Int64s, pa.Boolea
     filled = [p for p in picked if len(p.batch)]
     ordinals = [whole(p.batch.entries["ordinal"]) for p in filled]
     batch = concat_batches(p.batch for p in filled)
-    # An entry's ordinal is its position in its own manifest. `concat_batches` has replaced the ordinals by new numbers
-    # from 0, so set them again.
+    # An entry's ordinal is its position in the manifest that lists it. `concat_batches` replaced the ordinals by new
+    # numbers from 0, so restore the original ones.
     if len(filled) > 1:
         batch = batch.with_columns(ordinal=pa.concat_arrays(ordinals))
     elif filled:

@@ -91,8 +91,8 @@ def appends_between(state: TableState, after: SnapshotLike | None, upto: Snapsho
 
 def _first(state: TableState, after: SnapshotLike) -> int:
     if isinstance(after, int) and not isinstance(after, bool):
-        # `after` is a snapshot id. Do not look up the snapshot: it may have expired, but a plan can still begin after
-        # it.
+        # `after` is a snapshot id. Do not look up the snapshot: it may have expired. A plan can still begin after it
+        # if its child, which has its id as ``parent-snapshot-id``, has not expired.
         return after
     digits = after.removeprefix("-") if isinstance(after, str) and after not in state.metadata.refs else ""
     if digits.isdecimal() and len(digits) < 20:

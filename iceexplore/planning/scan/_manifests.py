@@ -210,9 +210,10 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
         empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
     removals = Removals(root)
     if removals:
-        # A manifest DV can remove live entries and DELETED entries, but only the total number of removed entries is
-        # used here. If it equals the number of all entries in the manifest, no live file remains, so the manifest can
-        # be skipped. If it is smaller, a live file may remain, so the manifest is not skipped for this reason.
+        # A manifest DV can remove live entries and DELETED entries. To read no file, only the total number of entries
+        # that it removes is used here, which is in the root. If this is the number of all entries in the manifest, no
+        # live file remains, so the manifest can be skipped. If it is smaller, a live file may remain, so the manifest
+        # is not skipped for this reason.
         stored = pc.add(held, counts["deleted"]).to_pylist()
         names = whole(root.entries["location"]).take(build.array(rows)).to_pylist()
         counted = bool_array(pc.greater(held, 0)) | (not root.dialect.deletion_vectors_on_entries)

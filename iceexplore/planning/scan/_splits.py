@@ -26,7 +26,8 @@ _SPLITTABLE = pa.array([f.name for f in DATA_FILE_FORMATS if f.splittable])
 #: A plan with more splits than this is refused. Without the limit, a wrong file size in a manifest could lead to
 #: billions of splits.
 _MOST_SPLITS = 50_000_000
-#: Larger file sizes in a manifest are treated as this size, so that sums do not overflow.
+#: Data file sizes in a manifest that are larger than this are treated as this size, so that the sum of a position in a
+#: file and a split size (below 2**62) does not overflow 64 bits.
 _MOST_BYTES = 2**60
 
 
@@ -178,7 +179,8 @@ class _Cut:
         bad = np.concatenate([[0], np.cumsum(~rising)])
         last = np.full(len(held), -1, dtype=np.int64)
         last[held > 0] = flat[ends[held > 0] - 1]
-        # Offsets are used only if they ascend and the last is inside the file (Java: BaseFile.hasWellDefinedOffsets).
+        # As in Java, split offsets are used only if they strictly ascend (BaseContentScanTask.split) and the last is
+        # inside the file (BaseFile.hasWellDefinedOffsets). In addition, none may be negative.
         good = (held > 0) & (bad[ends] == bad[starts]) & (last < lengths)
         formats = pc.utf8_lower(whole(entries["file_format"]))
         cuttable = np.asarray(pc.fill_null(pc.is_in(formats, _SPLITTABLE), False))
@@ -403,9 +405,9 @@ def _packed(weights: list[int], options: SplitOptions) -> _Longs:
     which Java outputs them: first the bins that were closed, in the order of closing, then the remaining bins, in the
     order of opening.
     """
-    numbers = np.zeros(len(weights), dtype=np.int64)  # bin of each weight; bins are renumbered at the end
+    numbers = np.zeros(len(weights), dtype=np.int64)  # bin of each split; renumbered at the end
     open_bins: list[int] = []
-    fill: list[int] = []  # total weight in each open bin
+    fill: list[int] = []  # total weight of the splits in each open bin
     handed_out: list[int] = []
     opened = 0
     for i, weight in enumerate(weights):
