@@ -113,13 +113,14 @@ def content_sizes(deletes: EntryBatch) -> _Longs:
     """Return the number of bytes to read for each delete file or deletion vector.
 
     For a delete file, this is the file size. For a deletion vector, it is the size of its blob in the Puffin file, as
-    in Java's ``ScanTaskUtil``.
+    in Java's ``ScanTaskUtil``. Sizes above 2⁵⁰ bytes must be wrong, and become 2⁵⁰ so that sums do not overflow;
+    negative ones become 0.
     """
     sizes = pc.coalesce(
         pc.struct_field(whole(deletes.entries["deletion_vector"]), "size_in_bytes"),
         whole(deletes.entries["file_size_in_bytes"]),
     )
-    return _longs(sizes)
+    return np.clip(_longs(sizes), 0, 2**50)
 
 
 def delete_counts(matched: MatchedDeletes) -> DeleteCounts:

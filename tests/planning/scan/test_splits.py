@@ -182,6 +182,14 @@ def test_sizes_that_a_damaged_manifest_claims_do_not_fill_memory() -> None:
     assert table["task"].to_pylist() == [1]
 
 
+def test_sizes_of_deletes_that_a_damaged_manifest_claims_do_not_overflow() -> None:
+    tasks = tasks_of(
+        [{"size": 1000, "positions": (2**63 - 1, 100)}, {"size": 1000, "vector": -7, "positions": (2**62,)}]
+    )
+    assert delete_counts(tasks.matched).bytes.tolist() == [2**50 + 100, 2**50]
+    assert split_table(tasks, SplitOptions())["weight"].to_pylist() == [1000 + 2**50 + 100, 1000 + 2**50]
+
+
 def test_options_come_from_the_table() -> None:
     made = SplitOptions.of({"read.split.target-size": "1000", "read.split.open-file-cost": "none"}, lookback=3)
     assert (made.size, made.lookback, made.open_file_cost) == (1000, 3, 4 * 1024 * 1024)
