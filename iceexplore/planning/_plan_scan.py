@@ -34,8 +34,8 @@ from iceexplore.storage import canonical
 
 __all__ = ["manifests_read", "plan_scan"]
 
-#: Plans with more files than this are not checked for data files that are listed in several manifests, because the
-#: check would add a third to the time of planning.
+#: Plans with more data files than this are not checked for files that several manifests list. The check would add a
+#: third to the time of planning, which matters only in such large plans. `Table.verify` checks all files.
 _MOST_COMPARED = 100_000
 
 
@@ -298,8 +298,9 @@ def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.ND
         The row numbers, in the root, of the data manifests.
     """
     rows = scan.delete_rows(state, wanted, read)
-    # In the V4 draft, a deletion vector is stored on the entry of its data file, so data manifests contain deletes,
-    # too. So also return the given data manifests, as their row numbers in the root.
+    # In the V4 draft, the entry of a data file contains its deletion vector, so data manifests contain deletes, too. So
+    # for V4, return not only the row numbers of the delete manifests in the root (`rows`), but also those of the given
+    # data manifests (`read`).
     return [*rows, *read.tolist()] if scan.root.dialect.deletion_vectors_on_entries else rows
 
 

@@ -137,8 +137,8 @@ _CLUSTERING = build.schema(
 )  # fmt: skip
 
 
-#: The columns of manifest entries that `advise` uses. To save memory, `_counted_only` replaces all other columns by
-#: nulls.
+#: Apart from partitions and column metrics, `advise` uses only these columns of manifest entries. To save memory,
+#: `_counted_only` fills all other columns with nulls.
 _COUNTED = frozenset({"partition_spec_id", "record_count", "file_size_in_bytes"})
 
 
@@ -224,8 +224,8 @@ def _upkeep(plan: PlannedScan, scene: Scene) -> Iterator[Suggestion]:
     yield from small_files(scene.table, metadata.properties, plan.files)
     yield from deletes(scene.table, metadata.has_deletion_vectors, plan.files)
     leaves = [leaf for leaf in plan.leaves if leaf.root_row is not None]
-    # A V4 root may list data files itself. They are in no manifest, so they are not counted for the suggestion to
-    # cluster manifests.
+    # A V4 root manifest may list data files directly (`root_row` is then None). They are in no manifest that clustering
+    # would rewrite, so they are not counted for the suggestion to cluster manifests.
     held = sum(leaf.files for leaf in plan.leaves if leaf.root_row is None)
     kept = sum(leaf.kept_files for leaf in leaves)
     yield from scattered_manifests(

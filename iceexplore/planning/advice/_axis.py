@@ -20,20 +20,20 @@ __all__ = ["Axis", "Floats", "cut_length"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-#: For estimates, texts are represented by numbers. Each of these numbers has at most this many bits; a float can hold
-#: 53 bits exactly.
+#: To estimate how many files a filter would read, strings and binary values are mapped to numbers, which are floats.
+#: Each number is an integer of at most this many bits, so that it is exact: a float can hold integers of 53 bits.
 _BITS = 50
 #: Classes of characters: digits, capital letters and small letters. Bounds contain only some of the characters that a
 #: column's values contain. So if two characters of a class occur in bounds, values are assumed to contain all
 #: characters between them, too. For example, if ``0`` and ``4`` are the only digits in bounds, values are assumed to
 #: contain ``1``, ``2`` and ``3`` as well.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-#: To find out which bytes occur in a column, at most this many bytes of each bound are examined, beginning after the
-#: prefix that all bounds share. No more are needed: a bound is represented by a number of at most `_BITS` bits, and
-#: each byte takes at least one bit, so bytes after the first `_BITS` never contribute to the number.
+#: Number of bytes of each bound, after the prefix that all bounds of a column share, that are examined to find out
+#: which bytes occur in the column. 64 is more than enough: a bound is mapped to a number of at most `_BITS` (50) bits,
+#: and each byte takes at least one bit, so bytes after the first 50 never contribute to the number.
 _LOOKED_AT = 64
-#: If all bounds have fewer characters than this, they are taken as complete, because writers hardly ever truncate to so
-#: few (the default of ``write.metadata.metrics.default`` is 16).
+#: If all lower bounds of a string column have fewer characters than this, they are assumed not to be truncated, because
+#: writers hardly ever truncate to so few (the default of ``write.metadata.metrics.default`` is ``truncate(16)``).
 _SHORTEST_CUT = 4
 
 
@@ -136,12 +136,14 @@ class Axis:
                     there[own.min() : own.max() + 1] = 1
         else:
             there[:] = 1
-        # A text or a binary value is represented by a number with one digit per byte. `there` is 1 for each byte that
-        # may occur in the values, and 0 for each other byte. The digit of a byte is 1 plus the number of lower bytes
-        # that may occur (`ranks` does not have the 1 yet; the last line adds it). For example, if only ``a``, ``b`` and
-        # ``d`` may occur, their digits are 1, 2 and 3. A byte that cannot occur, such as ``c``, has the digit of the
-        # next higher byte that may occur (3). A byte above all bytes that may occur, such as ``e``, has the highest of
-        # their digits plus one (4). All digits after the end of a value are 0.
+        # A string or binary value is mapped to a number with the radix `base`. The prefix `shared`, which all bounds
+        # have, is left out. Each of the next bytes gives one digit, up to `digits` of them; further bytes are ignored.
+        # `there` is 1 for each byte that may occur in values, and 0 for each other byte. The digit of a byte is 1 plus
+        # the number of lower bytes that may occur (`ranks` is this number; the last line adds the 1). For example, if
+        # only ``a``, ``b`` and ``d`` may occur, their digits are 1, 2 and 3. A byte that cannot occur has the digit of
+        # the next higher byte that may occur: 3 for ``c``. If there is none, it has the highest digit plus one: 4 for
+        # ``e``. After the end of a short value, the digits are 0. So if n bytes may occur, no digit is above n + 1, and
+        # `base` is n + 2.
         ranks = np.cumsum(there) - there
         base = int(there.sum()) + 2
         digits = max(1, int(_BITS / np.log2(base)))

@@ -38,8 +38,9 @@ __all__ = [
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
-#: If at least this share of the values in a file is distinct, `distinct_by_bytes` returns None instead of the number of
-#: distinct values. With so many, the number would hardly change how many files a filter is estimated to read.
+#: `distinct_by_bytes` estimates the number of distinct values in a typical file. If it is at least this share of the
+#: number of all values in the file, the function returns None: with so many, the exact number would hardly change how
+#: many files a filter is estimated to read.
 _MANY = 0.5
 
 
@@ -93,7 +94,7 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
         width = 4.0 + float(pc.mean(pc.binary_length(lower.filter(mask))).as_py())
     size, count = float(np.median(bytes_)), max(1.0, float(np.median(rows)))
     low, high = 1.0, count
-    for _ in range(50):  # bisect: find the number of distinct values with which the column would take `size` bytes
+    for _ in range(50):  # bisect: with how many distinct values would the column take `size` bytes in a file?
         middle = (low + high) / 2
         dictionary = min(middle * width, _SHORT + middle * width * _DICTIONARY)
         if _HEADERS + dictionary + count * np.ceil(np.log2(max(2.0, middle))) / 8 <= size:
@@ -103,14 +104,14 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     if low >= _MANY * count:
         return None
     depth, _ = spread.depth()
-    # `low` is the number of distinct values in one file. `depth` is the average number of files whose ranges contain
-    # the same value. Assume that files whose ranges overlap have the same distinct values, and that files whose ranges
-    # do not overlap have no value in common. Then there are (number of files / depth) groups of overlapping files, and
-    # each group adds `low` distinct values.
+    # `low` is the number of distinct values in one file. `depth` is the average number of files whose bounds include
+    # the same value. Assume that files with overlapping bounds have the same distinct values, and that files whose
+    # bounds do not overlap have no value in common. Then the files with bounds form (number of files / depth) groups of
+    # overlapping files, and each group adds `low` distinct values.
     return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))
 
 
-#: Operators for which bounds hardly ever prune files, with the reason.
+#: Operators for which column metrics hardly ever prune files, with the reason.
 _POWERLESS = {
     "!=": "a file is skipped only if every row has this one value",
     "not-in": "a file is skipped only if every row has one of these values",
@@ -218,7 +219,7 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
         return out
     distinct = distinct_by_statistics(scene.metadata, field_id)
     guessed = None if distinct else distinct_by_bytes(stats, spread)
-    with np.errstate(over="ignore", invalid="ignore"):  # the difference of two bounds may overflow: no warning
+    with np.errstate(over="ignore", invalid="ignore"):  # no warning if the difference of two bounds overflows
         _estimates(scene, out, terms[0], spread, wanted, distinct or guessed, guessed=guessed is not None)
     if any(s.helps for s in out.suggestions):
         return out

@@ -21,12 +21,12 @@ from iceexplore.planning.model._tasks import FileTasks
 
 __all__ = ["deletes", "scattered_manifests", "small_files"]
 
-#: A partition with fewer small files than this is not worth rewriting: ``rewrite_data_files`` usually skips such a file
-#: group, too (Java: ``MIN_INPUT_FILES_DEFAULT``).
+#: Compacting the small files of a partition is suggested only if the plan reads at least this many of them. This is the
+#: default of ``min-input-files`` of Iceberg's ``rewrite_data_files`` (Java: ``MIN_INPUT_FILES_DEFAULT``).
 _MIN_INPUT_FILES = 5
-#: If deletes remove at least this share of the rows in the files that have deletes, rewriting the data files pays off
-#: more than rewriting the deletes. Java applies the same threshold to each data file
-#: (``DELETE_RATIO_THRESHOLD_DEFAULT``).
+#: Rewriting the data files that have deletes is suggested if position deletes and deletion vectors remove at least this
+#: share of the rows in these files; if equality deletes apply to any of them, it is suggested in any case. Java applies
+#: the same threshold to each data file by itself (``DELETE_RATIO_THRESHOLD_DEFAULT``).
 _DELETED = 0.3
 
 

@@ -114,11 +114,12 @@ _MAX_BUCKETS = 512
 #: A partition field is suggested only if the average data file keeps at least this share of its present size. Smaller
 #: files would cost more to open than pruning saves.
 _SMALLEST = 0.5
-#: ``identity`` is suggested only for a column with at most this many distinct values.
+#: ``identity`` is suggested only for a column with at most this many distinct values, because each would become a
+#: partition.
 _SINGLE_VALUES = 200
-#: The number of distinct values is sometimes only estimated. An estimate is usually too low, because rare values are
-#: missed, so it is multiplied by this factor. ``identity`` is suggested only if the data files would still be large
-#: enough with that many partitions.
+#: If the number of distinct values is only estimated, it is usually too low, because rare values are missed. So before
+#: ``identity`` is suggested, the estimate is multiplied by this factor: the average data file must still be large
+#: enough (`_SMALLEST`) with that many partitions.
 _RARE = 6
 
 
@@ -277,10 +278,10 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
     before = -np.inf
     low, high = float(np.nanmin(own.low)), float(np.nanmax(own.high))
     for span in wanted.spans:
-        # A scan reads whole partitions. Each unit, such as a day, becomes a partition. `span` is an interval of values
-        # that the filter selects. So the scan reads the units numbered `first` to `end`, which contain values of the
-        # span. If the previous span ended in unit `first`, that unit has been counted already, so begin with the next
-        # one.
+        # With the new partition field, each unit, such as a day, becomes a partition. The scan is assumed to read whole
+        # partitions: for `span`, an interval of values that the filter selects, the units numbered `first` to `end`.
+        # Values beyond the column's bounds (`low`, `high`) do not occur, so they add no units. If the previous interval
+        # ended in unit `first`, that unit has been counted already, so begin with the next one.
         first, end = units.number(np.array([max(span.low, low), min(span.high, high)]))
         first = max(first, before + 1)
         if end < first:
@@ -351,9 +352,9 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
         return None
     total = float((parts * np.ceil(every.counts / parts)).sum())
     files = every.take(left)
-    # The filter selects `points` values. Assume that each of them is in one new partition, chosen at random from
-    # `parts` partitions. Then `share` is the expected share of the new partitions that contain at least one of the
-    # values.
+    # Each current partition is split into `parts` new ones. The filter selects `points` values. Assume that each of
+    # these values is in one of the new partitions, chosen at random. Then `share` is the expected share of the new
+    # partitions that contain at least one of the values.
     share = 1.0 - (1.0 - 1.0 / parts) ** points
     read = np.ceil(parts * share * np.ceil(files.counts / parts) - 1e-9)
     return Reading(round(float(read.sum())), round(float(files.add(files.bytes).sum()) * share)), round(total)

@@ -14,7 +14,8 @@ from iceexplore.planning.advice._axis import Axis
 __all__ = ["Span", "Wanted", "by_column", "wanted_of"]
 
 _INFINITY = math.inf
-#: Maximum number of intervals in `Wanted.spans`. If a filter has more, the intervals with the smallest gaps between
+#: Maximum number of intervals (`Wanted.spans`) to which the values that a filter selects are converted. The limit saves
+#: time, because each interval is estimated by itself. If there are more intervals, those with the smallest gaps between
 #: them are merged.
 _MOST = 64
 

@@ -26,15 +26,18 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 
 Mask = npt.NDArray[np.bool_]
 
-#: `Shares._samples` examines only groups of files (by default, partitions) in which at least this many files have
-#: bounds. With fewer files, it could not judge whether each is a random sample of the group's values.
+#: `Shares._samples` looks for groups of files (by default, partitions) that are not sorted by the column. In such a
+#: group, each file is taken as a random sample of the group's values. A group is examined only if at least this many of
+#: its files have bounds: fewer would not show whether it is sorted.
 _SAMPLES = 8
-#: `Shares._samples` examines at most this many groups of files (by default, partitions): those with the most files. In
-#: all other groups, the values in a file are assumed to be spread evenly between its bounds.
+#: Maximum number of groups of files (by default, partitions) for which `Shares._samples` finds out whether they are
+#: sorted by the column; it takes the groups with the most files. In all other groups, to save time, the values of a
+#: file are assumed to be spread evenly between its bounds.
 _MOST_GROUPS = 200
-#: `Shares._samples` takes the files of a group as random samples of the group's values only if at least this share of
-#: the files have the group's central value between their bounds. The central value is the mean of two numbers: the
-#: median of the files' lower bounds and the median of their upper bounds.
+#: A group of files (by default, a partition) seems not to be sorted by the column if at least this share of its files
+#: have the group's central value between their bounds. `Shares._samples` then takes each file as a random sample of the
+#: group's values. The central value is the mean of two numbers: the median of the files' lower bounds and the median of
+#: their upper bounds.
 _COVERING = 0.9
 
 
@@ -233,10 +236,10 @@ class Shares:
             low, width = own.low, own.high - own.low + own.axis.step
             before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
             until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
-        # `width` is 0 if the two bounds of a file are equal and the type has no smallest step between values: floats,
-        # for example (integers have the step 1). Then the divisions above have no valid result. But all values of the
-        # file equal its bounds. So the share of values below `span.low` (`before`) is 0 or 1, and so is the share not
-        # above `span.high` (`until`).
+        # `width` is 0 if both bounds of a file are the same number and the axis has the step 0, as for floats and
+        # strings (for integers, the step is 1). Then the divisions above have no valid result. Assume that all values
+        # of the file are this number. So the share of values below `span.low` (`before`) is 0 or 1, and so is the share
+        # not above `span.high` (`until`).
         point = width == 0
         before = np.where(point, (low < span.low).astype(np.float64), before)
         until = np.where(point, (low <= span.high).astype(np.float64), until)
@@ -352,11 +355,12 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     for span in wanted.spans:
         before, until = shares.around(span)
         if distinct:
-            # `span` is an interval of values that the filter selects. Of the rows without null, the share `before` has
-            # values below the interval, and the share `until` has values not above it. Assume that each distinct value
-            # has the share 1 / distinct, and that the interval contains at least one of these values. Then `until` is
-            # at least `before` + 1 / distinct. No row is in two intervals, so `before` is at least `passed`, which is
-            # `until` of the previous interval. But to leave room for one value, `before` is at most 1 - 1 / distinct.
+            # `span` is an interval of values that the filter selects. Of the column's values (without nulls), the share
+            # `before` is below the interval, and the share `until` is not above it. Assume that all distinct values
+            # occur equally often, so that each has the share 1 / distinct, and that the interval contains at least one
+            # of them. Then `until` is at least `before` + 1 / distinct. Intervals do not overlap, so `before` is at
+            # least `passed`, which is `until` of the previous interval. But to leave room for one value, `before` is at
+            # most 1 - 1 / distinct.
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until

@@ -129,10 +129,12 @@ def cut_bounds(
             if not isinstance(literal, str) or len(literal) <= longest:
                 continue
             head = literal[:longest]
-            # If the literal is the highest value of a file, the writer truncates it to `head`, and increments the last
-            # character to make the upper bound: ``abcd`` becomes ``abce``. So compare upper bounds with the incremented
-            # `head`. Two characters cannot be incremented: U+10FFFF is the last one, and U+D7FF is followed by
-            # surrogates, which no text can contain. If `head` ends with one of them, compare with `head` itself.
+            # `head` has the length to which bounds seem to be truncated. If the lowest value of a file begins with
+            # `head`, the lower bound is `head`. If the highest value begins with `head` and is longer, the upper bound
+            # is `head` with its last character incremented (`following`): ``abce`` for ``abcd``. Such a bound does not
+            # show whether the value is below or above the literal. Adding 1 to the last code point fails for U+10FFFF,
+            # the highest one, and for U+D7FF, because a surrogate follows it, which no text can contain. If `head` ends
+            # with one of them, compare upper bounds with `head` itself.
             following = head[:-1] + chr(min(ord(head[-1]) + 1, 0x10FFFF)) if ord(head[-1]) != 0xD7FF else head
             hit |= _mask(pc.or_kleene(pc.equal(lower, head), pc.equal(upper, following)))
     hit &= kept

@@ -18,11 +18,12 @@ from iceexplore.planning.evaluators._file_evaluator import always_required
 
 __all__ = ["END", "Intervals", "cut_off", "equality_intervals", "reaching", "trusted"]
 
-#: The ends of an interval (`Intervals`) are not bounds, but the ranks of bounds: their positions if all bounds are
-#: sorted. This number is above every rank. If the bounds of a file or a delete are unknown, its interval goes from 0 to
-#: this number.
+#: A number above every rank. The ends of an interval (`Intervals`) are not bounds, but the ranks of bounds: their
+#: positions if the bounds of all data files and deletes are sorted together. If the bounds of a file or a delete are
+#: unknown, its interval goes from 0 to `END`, so that it includes every rank.
 END = 1 << 31
-#: The length to which writers truncate strings by default (``write.metadata.metrics.default``).
+#: The length to which writers truncate string and binary bounds by default (``write.metadata.metrics.default`` is
+#: ``truncate(16)``).
 _USUAL_CUT = 16
 _METRICS = "write.metadata.metrics."
 
@@ -95,9 +96,10 @@ class Intervals:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
-        # A file with only nulls and NaN has an empty interval, which overlaps no other. But the deletes that `wide`
-        # selects may match rows of the file; they get the interval 0 to `END`. So replace the file's empty interval by
-        # 0 to 0, which overlaps 0 to `END`: the file is then paired with these deletes.
+        # A data file with only nulls and NaN has an empty interval, which overlaps no other. But its rows may match the
+        # deletes in `wide`: those that may contain null or NaN, as some data file does, and those that do not compare
+        # this column. These deletes get the interval 0 to `END`. So replace the file's empty interval by 0 to 0, which
+        # overlaps 0 to `END`: the file is then paired with these deletes.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),
@@ -211,8 +213,9 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     upper = children["upper"]
     if pa.types.is_string(upper.type):
-        # Append U+10FFFF, the highest code point, four times. A text that begins with the old bound is above the new
-        # one only if the next four characters of the text are U+10FFFF, and if more characters follow. This is very
+        # The upper bound may have been truncated without being incremented. Then longer texts that begin with it may
+        # occur. To raise the bound above them, append U+10FFFF, the highest code point, four times. Such a text is
+        # above the raised bound only if it continues with four U+10FFFF and then more characters, which is very
         # unlikely.
         children["upper"] = pc.binary_join_element_wise(upper, "\U0010ffff" * 4, "")
     elif pa.types.is_binary(upper.type):
@@ -280,7 +283,8 @@ def _beyond(upper: AnyArray) -> AnyArray:
     value continues with so many of them. Bounds of other types are not changed.
     """
     if pa.types.is_string(upper.type):
-        # UTF-8 has no byte 0xff, so the bound with this byte appended is above every longer text that begins with it.
+        # UTF-8 never contains the byte 0xff. So the bound, with this byte appended, is above all texts that begin with
+        # the bound.
         return pc.binary_join_element_wise(upper.cast(pa.binary()), b"\xff", b"")
     if pa.types.is_binary(upper.type):
         return pc.binary_join_element_wise(upper, b"\xff" * 64, b"")
