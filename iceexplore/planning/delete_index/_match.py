@@ -321,9 +321,9 @@ class DeleteIndex:
         # of equality deletes.
         below = self.found.sequence - 1
         near, wide = np.flatnonzero(wanted & ~self.is_global), np.flatnonzero(wanted & self.is_global)
-        # A delete is paired only with data files that have the same group number. Usually, this is the number of the
-        # partition. But equality deletes of an unpartitioned spec apply in every partition, so pair them with other
-        # group numbers (`one`): 0 for all files and all deletes.
+        # `Scope` pairs a delete only with data files that have the same group number. Usually, each partition has a
+        # number of its own (`self.groups`). But the equality deletes of an unpartitioned spec (`wide`) apply in every
+        # partition. So to pair these, give all data files and all deletes the same number, 0 (`one`).
         one = np.zeros(len(self.files), dtype=np.int64), np.zeros(len(self.found), dtype=np.int64)
         groups = ((near, self.groups), (wide, one))
         return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]
@@ -426,7 +426,8 @@ class DeleteIndex:
         self.state.problems.add(item)
 
 
-#: For each kind of fault in how deletes reference data files, at most this many problems are reported.
+#: Maximum number of problems that are reported for each kind of fault in how deletes reference data files, such as a
+#: deletion vector that references no data file. One faulty writer may cause the same fault in thousands of deletes.
 _MOST_NOTES = 5
 
 

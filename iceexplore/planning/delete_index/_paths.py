@@ -51,7 +51,8 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
         of a live data file has this path.
     """
     locations = pc.fill_null(locations, "")
-    # Build the hash table of `referenced`, not of `locations`: deletes are usually fewer than data files.
+    # Look up `locations` in the distinct values of `referenced`, not the other way round: there are usually fewer
+    # deletes than data files, so the hash table is smaller.
     coded = referenced.dictionary_encode()
     theirs = np.asarray(pc.fill_null(coded.indices, -1)).astype(np.int64)
     ours = np.asarray(pc.fill_null(pc.index_in(locations, value_set=coded.dictionary), -1)).astype(np.int64)
@@ -59,10 +60,10 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
     met[ours[ours >= 0]] = True
     lost = np.flatnonzero(theirs >= 0)
     lost = lost[~met[theirs[lost]]]
-    # `ours` has one number per data file, and `theirs` has one number per delete. A data file and a delete form a pair
-    # if their numbers are equal. So far, -1 occurs in both arrays: in `ours` if no delete references the data file's
-    # location, in `theirs` if the delete references no data file. Such a file and such a delete must not form a pair.
-    # So replace each -1 in `ours` by a number that no delete has.
+    # Data file ``f`` and delete ``d`` form a pair if ``ours[f]`` equals ``theirs[d]``. So far, -1 occurs in both
+    # arrays: in `ours`, if no delete references the data file's location; in `theirs`, if the delete references no
+    # single data file. These must not form pairs. So replace each -1 in `ours` by a number that no other data file and
+    # no delete has.
     other = ours < 0
     ours[other] = len(met) + np.flatnonzero(other)
     otherwise = np.zeros(len(referenced), dtype=bool)
@@ -112,8 +113,8 @@ def _by_meaning(
     if not len(near) or not len(lost):
         return
     texts = build.to_pylist(locations.take(build.array(near)))
-    # If a data file was added twice, it has two items in `locations`. Give both the same number, so that a delete that
-    # references this location is paired with both.
+    # If a data file was added to the table twice, its location occurs twice in `locations`. Give both occurrences the
+    # same number in `ours`, so that a delete that references the location forms a pair with both.
     for text, row in zip(texts, near.tolist(), strict=True):
         ours[row] = first.setdefault(text, int(ours[row]))
     by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
@@ -247,7 +248,9 @@ def path_intervals(
     known &= ~_odd(low) & ~_odd(high) & ~cut(low) & ~cut(high)
     if prefixes:
         mine, lows, highs = (_prefix_of(values, prefixes) for values in (locations, low, high))
-        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # the index of the prefix that has the most data files
+        # `mine` has, for each data file, the index in `prefixes` of the prefix that its location is under; -1 if it is
+        # under none. `usual` is the most frequent of these indices other than -1.
+        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()
         free |= mine != usual
         known &= (lows == usual) & (highs == usual)
     return Intervals(
@@ -274,12 +277,13 @@ def _places(locations: Strings, low: Strings, high: Strings) -> list[Ints]:
     Scheme and authority are ignored. ``low`` and ``high`` are bounds of ``file_path``. A path in ``high`` ranks above
     all paths that begin with it, because writers may truncate ``/a/x`` to the upper bound ``/a``. Null has rank -1.
     """
-    # Every byte of a UTF-8 text is lower than 0xff. So if 0xff is appended to an upper bound, the result is above all
+    # The writer may have truncated an upper bound without incrementing it. So a path that begins with the bound must
+    # not rank above it. Append 0xff to the bound: no byte of a UTF-8 text is that high, so the result is above all
     # paths that begin with the bound.
     beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")
     order = ranks(_tail(locations), _tail(low), beyond)
-    # `ranks` returns None only if it cannot compare the types of its arguments. It can compare strings (`_tail`) with
-    # binary values (`beyond`).
+    # `ranks` returns None only for arrays that cannot be compared with each other. Here, they are strings and binary
+    # values, which can be compared.
     assert order is not None
     return order
 

@@ -14,11 +14,13 @@ from iceexplore.planning.delete_index._equality_bounds import END, Intervals
 
 __all__ = ["Found", "Scope", "Spans", "joined", "pieces", "total_of"]
 
-#: Maximum number of pairs of a data file and a delete whose bounds `joined` compares. If there are more, it compares
-#: none of them, and excludes no pair.
+#: Maximum number of pairs of a data file and a delete whose column bounds `joined` compares one by one. If there are
+#: more, this would take too long: `joined` then excludes no pair, so readers apply more deletes than necessary, which
+#: is slower but equally correct.
 MOST_PAIRS = 1 << 25
-#: Approximate number of pairs of a data file and a delete that `pieces` yields at a time, which limits the memory for
-#: comparing the bounds of the two.
+#: Approximate number of pairs of a data file and a delete in one chunk that `pieces` yields. The bounds are compared
+#: chunk by chunk, to limit the memory. If there are more pairs than this, `joined` first looks for the column that
+#: excludes the most pairs.
 _AT_ONCE = 1 << 20
 
 
@@ -43,8 +45,8 @@ class Spans:
     stop: Ints
 
 
-#: Pairs of a data file and a delete: either two arrays of row numbers (data files, deletes), or the same in the compact
-#: form `Spans`.
+#: Pairs of a data file and a delete. They are either two arrays of equal length, with the row numbers of the data files
+#: and those of the deletes, or, to save memory, a `Spans`: for each data file, a slice of an array of deletes.
 Found: TypeAlias = tuple[Ints, Ints] | Spans
 
 
@@ -85,11 +87,12 @@ class Scope:
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1
         order = np.lexsort((self.deletes, place, group))
-        # `place` is, for each delete, the rank of its sequence number. A key combines this rank with the number of the
-        # delete's group, which is usually its partition. Deletes are sorted by key, so the deletes to pair with a data
-        # file are one slice. It begins with the first delete of the file's group whose sequence number is not below the
-        # file's, and ends with the last delete of the group. (The sequence numbers of equality deletes have been
-        # reduced by 1, because these deletes apply only to older files.)
+        # `place` is, for each delete, the position of its sequence number among the distinct sequence numbers in
+        # ascending order (`levels`). A key combines the number of the delete's group, which is usually its partition,
+        # with this position. The deletes are sorted by key, so the deletes to pair with a data file are one slice. It
+        # begins with the first delete of the file's group whose sequence number is not below the file's, and ends with
+        # the last delete of the group. (The sequence numbers of equality deletes have been reduced by 1, because these
+        # deletes apply only to data files with a lower sequence number.)
         keys = group[order] * width + place[order]
         first = self.file_group * width + np.searchsorted(levels, self.file_sequence, "left")
         start = np.searchsorted(keys, first, "left")
@@ -181,9 +184,9 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     for flipped, way in enumerate((spans,) if best is None else best):
         for files, deletes in pieces(way):
             if flipped:
-                # `way` is now the second result of `overlapping`, which lists data files per delete, not deletes per
-                # data file. So `files` are in fact indices into `scope.deletes`, and `deletes` are row numbers of data
-                # files. Exchange the two, and turn the indices into row numbers of deletes.
+                # These pairs come from the second result of `overlapping`, which lists data files per delete, not
+                # deletes per data file. So `files` has in fact indices into `scope.deletes`, and `deletes` has row
+                # numbers of data files. Exchange the two arrays, and turn the indices into row numbers of deletes.
                 files, deletes = deletes, scope.deletes[files]
             keep = np.ones(len(files), dtype=bool)
             if best is not None:

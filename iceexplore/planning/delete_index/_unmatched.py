@@ -224,20 +224,23 @@ def _place(text: str | None, spec: int | None) -> str:
     return f"{text or 'unpartitioned'} (spec {spec})"
 
 
-#: Columns of the table of deletes that are not applied. The values of ``code`` are:
+#: Columns of the table that `unmatched_deletes` returns. ``code`` is the reason why the delete is not applied:
 #:
 #: - ``bounds``: metrics prove that no row of the data file equals a row of the equality delete.
 #: - ``dangling``: the referenced data file is not live.
-#: - ``file-path``: the data file's location is outside the delete's bounds of ``file_path``.
-#: - ``filter``: the filter excludes all rows of the equality delete.
+#: - ``file-path``: the data file's location is outside the position delete's bounds of ``file_path``.
+#: - ``filter``: no row that the equality delete may remove matches the filter.
 #: - ``no-file``: a deletion vector references no data file.
 #: - ``not-in-plan``: the referenced data file is live, but not in the plan.
-#: - ``partition``: the data file is in another partition, or no data file is in the delete's partition.
-#: - ``path``: no live data file has the referenced location, but several have its path, with other schemes or
-#:   authorities. So it is unclear which one the delete references.
-#: - ``sequence``: the delete's sequence number is too low.
-#: - ``vector``: a deletion vector replaces the delete.
-#: - ``more``: a last row that counts the rows not shown.
+#: - ``partition``: the referenced data file is in another partition than the delete. Or the delete references no single
+#:   data file, and no data file of the plan is in its partition.
+#: - ``path``: no live data file has the referenced location, but several live data files have the same path, with other
+#:   schemes or authorities. So it is unclear which of these the delete references.
+#: - ``sequence``: the delete's sequence number is too low for it to apply to the data file, or to any file in its
+#:   partition.
+#: - ``vector``: the data file's deletion vector replaces the delete (a position delete file or an older
+#:   deletion vector).
+#: - ``more``: this last row is not about a delete. It gives the number of rows that are not shown because of ``limit``.
 UNMATCHED_SCHEMA = build.schema(
     [
         ("delete_file", pa.string()), ("kind", pa.string()), ("sequence_number", pa.int64()),
@@ -365,9 +368,9 @@ class _Scopes:
         # `of_partition` selects the position deletes that may apply to several data files of their partition. Some of
         # them (`by_bounds`) have equal lower and upper bounds of file_path, but no data file of the plan has this
         # location. There are two possible reasons. First, the bounds may be truncated to the common beginning of
-        # several locations. This is certain if the delete applies to a data file of the plan (`applied`): pair it with
-        # all data files of its partition. Second, the delete may reference one data file that is not in the plan. Then
-        # do not pair it: `Reasons.alone` explains why the file is not in the plan.
+        # several locations. Assume this if the delete applies to a data file of the plan (`applied`), and pair the
+        # delete with all data files of its partition. Second, the delete may reference one data file that is not in the
+        # plan. Then do not pair it: `Reasons.alone` explains why the file is not in the plan.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))

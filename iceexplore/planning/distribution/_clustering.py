@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Clustering", "clustering_of", "overlaps"]
 
-#: If the table has no sort order, the overlap of the files' ranges is measured in at most this many columns by default.
+#: If the table has no sort order, at most this many columns are measured by default: the first ones that have bounds.
 _MOST_COLUMNS = 20
 
 
@@ -289,25 +289,26 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     count = len(low)
     if group is not None:
         width = int(high.max(initial=0)) + 1
-        # Add a different offset to the ranks of each group, so that ranges of different groups never overlap. The new
-        # numbers have gaps, which would cost memory, because the arrays below have one item for each number up to the
-        # highest. So replace the numbers by 0, 1, 2 and so on, in the same order.
+        # `low` and `high` are ranks: positions of the bounds among all distinct bounds, in ascending order. Add a
+        # different offset to the ranks of each group, so that ranges of different groups never overlap. The sums have
+        # gaps, which would cost memory, because the arrays below have one item for each number up to the highest. So
+        # replace the distinct sums by 0, 1, 2 and so on, in the same order.
         both = np.concatenate([group * width + low, group * width + high])
         low, high = np.split(np.unique(both, return_inverse=True)[1], 2)
     size = int(high.max(initial=-1)) + 1
     starts, stops = np.bincount(low, minlength=size), np.bincount(high, minlength=size)
     begun = np.cumsum(starts)
-    ended = np.cumsum(stops) - stops  # the number of ranges that end before each rank
+    ended = np.cumsum(stops) - stops  # item r: the number of ranges whose `high` is below r
     others = begun[high] - ended[low] - 1
     level = (begun - ended).astype(np.int64)
     out = np.zeros(count, dtype=np.int64)
     power = np.frexp((high - low + 1).astype(np.float64))[1].astype(np.int64) - 1
     for step in range(int(power.max(initial=-1)) + 1):
-        # The depth at a rank is the number of ranges that contain it. In this step, ``level[r]`` is the largest depth
-        # in the block of 2**step ranks from r on. In step 1, for example, a block has the ranks r and r + 1. `mine`
-        # selects the ranges that have at least 2**step ranks, but fewer than twice as many. Two blocks, which may
-        # overlap, cover such a range: one begins with its first rank, the other ends with its last rank. So the largest
-        # depth in the range is the larger `level` of these two blocks.
+        # The ends of the ranges are integers from 0. The depth at an integer is the number of ranges that contain it.
+        # In this step, ``level[r]`` is the largest depth in the block of 2**step integers from r on: in step 1, for
+        # example, at r and r + 1. `mine` selects the ranges that contain at least 2**step integers, but fewer than
+        # twice as many. Two blocks, which may overlap, cover such a range: one begins where the range begins, the other
+        # ends where it ends. So the largest depth in the range is the larger `level` of these two blocks.
         mine = power == step
         out[mine] = np.maximum(level[low[mine]], level[high[mine] - (1 << step) + 1])
         level = np.maximum(level[: -(1 << step)], level[1 << step :])

@@ -151,12 +151,13 @@ class Reached:
         group = begin // room
         begin, stop = begin - group * room, stop - group * room
         alone = np.bincount(group, minlength=self.count)[group] == 1
-        # Overlapping ranges of a group have been merged. A merged range is simple if it is the only one of its group,
-        # and contains no delete twice: its length is then the group's number of deletes. `_previous` returns, for each
-        # item, the index of the previous item with the same delete. If a delete is twice in the range, this index is at
-        # or after `begin`, where the range begins, for one of the range's items. So if the highest index up to the end
-        # of the range is below `begin`, no delete is twice in the range. Items before the range do not matter: their
-        # previous items are before `begin`, too.
+        # Each item of `lists.values` is the row number of a delete. Overlapping ranges of items of the same group have
+        # been merged to ranges from `begin` up to `stop` (exclusive). If such a range is the only one of its group, and
+        # contains no delete twice, its length is the group's number of deletes: it is then `simple`. `_previous`
+        # returns, for each item, the index of the previous item with the same delete. If a delete is twice in the
+        # range, this index is at or after `begin` for one of the range's items. So if the highest index for all items
+        # before `stop` is below `begin`, no delete is twice in the range. It does no harm that this includes the items
+        # before the range: their previous items are before `begin`, too.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)
@@ -249,8 +250,9 @@ class TableDistribution(BarPicture):
             order = np.argsort(-np.asarray(self.table["bytes"]), kind="stable")
             shown, rest = order[: max_rows - 1], order[max_rows - 1 :]
             if self.by != "partition":
-                # Only partitions are shown by size, the largest first. Other groups, such as snapshots, have an order
-                # of their own: restore it.
+                # `shown` is in order of size now, the largest group first. Only partitions are shown in this order.
+                # Other groups, such as snapshots, are shown in the order of `table` (snapshots by age, for example):
+                # restore it.
                 shown = np.sort(shown)
         rows = [self._row(str(r[self.table.column_names[0]]), r) for r in self._records(shown)]
         if len(rest):

@@ -119,8 +119,8 @@ class ColumnMetrics:
         use = np.ones(len(lower), np.bool_)
         if records is not None:
             use = known(pc.greater_equal(records, 0)) | np.asarray(records.is_null())
-        # If a file has no value count, use its record count instead, unless the record count is 0: a null count of 0
-        # would equal it, which would seem to prove that all values are null.
+        # If a file has no value count, use its record count instead, unless the record count is 0: then a null count of
+        # 0 would equal it, and the empty file would count as one in which every row is null.
         rows = None if records is None else pc.if_else(pc.greater(records, 0), records, pa.scalar(None, pa.int64()))
         counted = values if rows is None or not values.null_count else pc.coalesce(values, rows)
         no_null = known(pc.equal(nulls, 0)) & use
@@ -290,7 +290,8 @@ def aligned(values: AnyArray, kind: Type | None) -> AnyArray | None:
     )  # fmt: skip
     if same:
         return comparable(values)
-    # Accept int for date: some writers store results of `day` as int.
+    # A date can be compared with an integer, because some writers store partition values of the transform ``day`` as
+    # dates, and others as integers (days since 1970-01-01).
     numbers = (pa.types.is_date32, pa.types.is_integer)
     if any(test(found) for test in numbers) and any(test(wanted) for test in numbers):
         return comparable(values)

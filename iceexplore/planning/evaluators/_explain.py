@@ -38,7 +38,7 @@ _WORDS = {
     "not-in": "not in", "is-null": "is null", "not-null": "is not null", "is-nan": "is NaN", "not-nan": "is not NaN",
     "starts-with": "begins with", "not-starts-with": "does not begin with",
 }  # fmt: skip
-#: Maximum number of literals of a predicate, such as an ``in`` list, that an explanation shows.
+#: An explanation shows at most this many literals of a predicate, for example of the list in ``id in (1, 2, 3)``.
 _NAMED = 5
 
 
@@ -170,16 +170,17 @@ def _literals(values: Sequence[Any], transform: str, kind: Type | None) -> list[
     return [f"'{t}'" for t in texts] if type_base(kind) == "string" else texts
 
 
-#: The columns of a table that explains why files or manifests are pruned. ``by`` is the kind of metadata that proves
-#: it: ``partition``, ``counts`` (nulls and NaN) or ``bounds``. If the filter is never true, ``by`` is ``filter``.
+#: The columns of a table that explains why files or manifests are pruned. ``by`` is the kind of metadata which proves
+#: that no row matches: ``partition`` (partition values or their bounds), ``counts`` (null and NaN counts) or
+#: ``bounds``. If the filter is false for every row of any table, no metadata is needed, and ``by`` is ``filter``.
 WHY_SCHEMA = build.schema(
     [
         ("term", pa.string()), ("by", pa.string()), ("column", pa.string()), ("lower", pa.string()),
         ("upper", pa.string()), ("null_count", pa.int64()), ("why", pa.string()),
     ]
 )  # fmt: skip
-#: The values of ``by`` (see `WHY_SCHEMA`), from the most general to the most detailed. If several explanations are
-#: combined, the most detailed of their values is kept.
+#: The values of ``by`` (see `WHY_SCHEMA`), from the most general to the most detailed. If the branches of an ``or``
+#: exclude a file or manifest for different reasons, the most detailed of their values is kept.
 _DEPTH = ("filter", "partition", "counts", "bounds")
 _Cases: TypeAlias = npt.NDArray[np.int64]
 _Reason: TypeAlias = tuple[str | None, str | None]

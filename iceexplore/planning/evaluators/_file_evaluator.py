@@ -96,7 +96,8 @@ class MetricsSource:
         return found if self.where is None else found & self.where
 
 
-#: A function that is called with a comparison, and returns the metrics that may prove it true or false.
+#: A function that is called with a comparison in a filter, such as ``id > 5``. It returns the metrics of files or
+#: manifests that may prove the comparison true or false for all rows of a file or manifest.
 MetricsSources: TypeAlias = Callable[[Predicate | Computed], Sequence[MetricsSource]]
 
 
@@ -284,8 +285,9 @@ def trusted_rows(
         return where
     types = {f.type for s in metadata.schemas if (f := s.find(field_id)) is not None}
     if _schemas_removed(metadata):
-        # The column is a long now, but it may have been an int in a schema that has been removed, and files of that
-        # time may still be live. So also consider the value that the transform has if an int overflows.
+        # If the column is a long now, it may have been an int in a schema that has been removed from the metadata.
+        # Files with partition values that were computed from ints may still be live. So also consider the result of the
+        # transform when an int overflows.
         types |= {_INT for t in types if t == _LONG}
     for number in {parsed.wrapped_result(t) for t in types} - {None}:
         if not pa.types.is_integer(evidence.lower.type):

@@ -51,9 +51,10 @@ __all__ = [
 ]
 
 #: `residuals` groups files for which all comparisons in the filter have the same outcomes. To do so, it encodes each
-#: file's outcomes (never true, unknown or always true) as the base-3 digits of one int64. The digits of many
-#: comparisons do not fit into an int64. So after every `_TERMS_AT_ONCE` comparisons, the distinct numbers are replaced
-#: by 0, 1, 2, and so on.
+#: file's outcomes (never true, unknown or always true) as one int64, with one base-3 digit per comparison. To avoid
+#: overflow, each time after this many comparisons, it replaces the distinct numbers by 0, 1, 2, and so on. There is
+#: then room for as many more digits: the new numbers are below 2**31 (the maximum number of files), and 3**20 is below
+#: 2**32.
 _TERMS_AT_ONCE = 20
 
 
@@ -234,8 +235,8 @@ def same_partition(
         spec = None if number is None else metadata.spec(number)
         columns = {} if spec is None else {c.field.name: c for c in partition_columns(metadata, spec)}
         if not partition.keys() <= columns.keys():
-            # `partition` gives a value for a field that the spec lacks. So it is unknown whether files of this spec
-            # have the given values: leave `is_known` False for them.
+            # `partition` gives a value for a partition field that this spec lacks. So it is unknown whether files of
+            # this spec have the given values: leave `is_known` False for them.
             continue
         mine = known(pc.equal(numbers, number))
         for name, given in partition.items():

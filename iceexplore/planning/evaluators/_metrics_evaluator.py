@@ -25,9 +25,10 @@ __all__ = ["all_masks", "any_mask", "bounds_deny", "counts_deny", "may_match", "
 
 _TESTS = frozenset(("is-null", "not-null", "is-nan", "not-nan"))
 _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError, ValueError, OverflowError)
-#: If an ``in`` list has at most this many texts, bytes or decimals, each is compared with a file's bounds. Of a longer
-#: list, only the lowest and the highest value are compared. (The limit is Java's ``IN_PREDICATE_LIMIT``; Java compares
-#: no value of a longer list, and keeps the file.)
+#: If an ``in`` list of strings, binary values or decimals has at most this many items, each item is compared with a
+#: file's bounds. Of a longer list, only the lowest and the highest item are compared, to save time. (Lists of integers,
+#: floats, dates and times have no limit: they are compared with a faster search. The limit is Java's
+#: ``IN_PREDICATE_LIMIT``; Java compares no item of a longer list, and keeps the file.)
 _LONG_LIST = 200
 
 

@@ -209,7 +209,7 @@ def _plain(base: str, value: PlainValue) -> PlainValue:
     if isinstance(value, np.datetime64):
         return _plain_time(base, value)
     if hasattr(value, "item") and not isinstance(value, (bytes, str)):
-        value = value.item()  # a numpy scalar
+        value = value.item()  # convert a numpy scalar to a Python value
     match base:
         case "boolean" if not isinstance(value, bool):
             raise TypeError(f"{value!r} is not a boolean")
