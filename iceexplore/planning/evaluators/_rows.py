@@ -154,14 +154,15 @@ def _inside(column: AnyArray, path: tuple[int, ...]) -> AnyArray:
     """
     values = _plain(column)
     for i in path:
-        values = _plain(pc.struct_field(values, [i]))  # unlike StructArray.field: null where the struct is null
+        # The result is null where the struct is null. With `StructArray.field`, the child would keep its own values.
+        values = _plain(pc.struct_field(values, [i]))
     return values
 
 
 def _typed(values: AnyArray, kind: Type) -> AnyArray:
     """Cast values to the Arrow type of an Iceberg type, if necessary."""
     wanted = arrow_type(kind)
-    # Values of type fixed need no cast: comparisons accept binary values of any width.
+    # A fixed-size binary array needs no cast: comparisons convert it to variable-size binary (`satisfied`).
     return values if values.type == wanted or pa.types.is_fixed_size_binary(values.type) else values.cast(wanted)
 
 

@@ -14,10 +14,11 @@ from iceexplore.metadata import PrimitiveType, Type, arrow_type, parse_transform
 
 __all__ = ["human_texts", "shown"]
 
-#: The first and the last second of the years 1 to 9999, in seconds since 1970. If all timestamps are in these years,
-#: Arrow formats them in ISO 8601; otherwise, `_by_value` formats them one by one.
+#: The first and the last second of the years 1 to 9999, in seconds since 1970. In these years, Arrow's text for a
+#: timestamp is in ISO 8601. If any timestamp of a column is in another year, Python formats the whole column
+#: (`_by_value`).
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
-#: Maximum number of characters of a value in a sentence; longer ones are cut off.
+#: In a sentence, a value is cut off after this many characters.
 _LONGEST = 60
 
 
@@ -43,9 +44,9 @@ def human_texts(values: AnyArray, kind: Type | None, transform: str = "identity"
             return values.cast(pa.string())
         if pa.types.is_boolean(found):
             return values.cast(pa.string())
-        # Decimals are formatted as Python does. Arrow is faster, and its text is the same if the number needs no
-        # exponent, which is certain up to a scale of 6. With a larger scale, small numbers get an exponent, such as
-        # 1E-7, so Python formats these columns (`_by_value`).
+        # The text must be the same as that of Python's `Decimal`. Arrow is faster, and writes the same text if the
+        # number needs no exponent, which is certain up to a scale of 6. With a larger scale, Python writes small
+        # numbers with an exponent, such as 1E-7, so columns with such a scale are formatted in Python (`_by_value`).
         if pa.types.is_decimal(found) and found.scale <= 6:
             return values.cast(pa.string())
         if pa.types.is_floating(found):

@@ -19,16 +19,16 @@ from iceexplore.planning.evaluators._partition_values import partition_columns, 
 __all__ = ["GROUPINGS", "Groups", "counted", "partition_codes", "partition_texts"]
 
 _DAY = 86_400_000
-#: Groups of files by age, from the lowest age: for each group, a limit in milliseconds, and the label. The ages of the
-#: files in the group are below the limit.
+#: Age groups, from the youngest files to the oldest: for each group, an age in milliseconds, and the label. A file is
+#: in the first group whose age is greater than that of the file; if there is none, it is in the group `_OLDER`.
 _AGES = (
     (3_600_000, "under an hour"), (_DAY, "under a day"), (7 * _DAY, "under a week"), (30 * _DAY, "under 30 days"),
     (90 * _DAY, "under 90 days"), (365 * _DAY, "under a year"),
 )  # fmt: skip
 _OLDER = "a year or more"
 _UNKNOWN = "snapshot has expired"
-#: Upper limit for a file's bytes or rows. Larger numbers must be wrong, and their sums could overflow, so they are
-#: replaced by this limit.
+#: Highest number of bytes or rows that is accepted for a file. A higher number in the metadata must be wrong. It is
+#: replaced by this one, so that sums over many files do not overflow.
 _MOST = 2**50
 
 
@@ -199,7 +199,7 @@ def _size(power: int) -> str:
     return human_bytes(2**power).replace(".0 ", " ")
 
 
-#: Functions that assign data files to groups. The key is the property of a file that determines its group.
+#: Functions that divide data files into groups. The key of each function is the property by which it groups the files.
 GROUPINGS: dict[str, Callable[[TableState, EntryBatch], Groups]] = {
     "age": _by_age,
     "partition": _by_partition,
@@ -231,9 +231,9 @@ def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArra
         own = _ordered(array)
         total = _ordered(pa.array(total * (int(own.max(initial=0)) + 1) + own))
     firsts = np.empty(int(total.max(initial=-1)) + 1, dtype=np.int64)
-    # `firsts` gets, for each combination of values, the index of its first row. If several rows have the same
-    # combination, NumPy keeps the index that is assigned last. So assign in reverse order, from the last row to the
-    # first.
+    # `total` has, for each row, the number of its combination of values. `firsts` gets, for each combination, the index
+    # of the first row that has it. If an assignment has several values for one element, NumPy keeps the last one. So
+    # assign the indices in descending order.
     firsts[total[::-1]] = np.arange(count - 1, -1, -1)
     return total, pa.array(firsts)
 

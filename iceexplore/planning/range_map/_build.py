@@ -41,18 +41,21 @@ if TYPE_CHECKING:
 
 __all__ = ["default_column", "range_columns", "range_map_of", "range_map_steps"]
 
-#: Indices in `VERDICTS`, the tuple of texts that state whether the plan reads a file, or why it skips it.
+#: What a plan does with a file, as indices in `VERDICTS`, a tuple of texts: read the file, of which every row matches;
+#: read it and filter its rows; skip it with its manifest; or skip it because of its partition values or its column
+#: metrics.
 _WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
-#: The approximate maximum number of stops, which are the values to which a user can move an end of the filter's range.
-#: The first number applies if files are drawn one by one (up to `DRAWN` files), and the second if there are more files.
-#: The literals of the filter's own range are stops too, but are not counted.
+#: Approximate maximum number of stops (values to which a user can move a limit of the filter, such as the 5 in
+#: ``id >= 5``). The first number is for up to `DRAWN` files, and the second for more files: with fewer stops, more
+#: files have equal ranges, and the picture can show them as one rectangle. The limits in the filter itself are stops
+#: too, but are not counted.
 _STOPS, _STOPS_OF_MANY = 240, 96
-#: Maximum number of characters in the label of a stop (a value to which a user can move an end of the filter's range);
-#: longer labels are cut off.
+#: Maximum number of characters in the label of a stop (a value to which a user can move a limit of the filter, such as
+#: the 5 in ``id >= 5``); longer labels are cut off.
 _LONGEST = 60
-#: Two numbers for the labels of stops (the values to which an edge of the filter's range can be moved) in a column of
-#: floating-point numbers. The first is the minimum number of significant digits that are kept when a label is rounded.
-#: The second is a length in characters: if no label is longer, no label is rounded.
+#: In a float or double column, the labels of stops (values to which a user can move a limit of the filter, such as the
+#: 5 in ``id >= 5``) are rounded if any of them has more than `_SHORT_NUMBER` characters. At least `_LEAST_DIGITS`
+#: significant digits are kept, and more if different labels would otherwise become equal.
 _LEAST_DIGITS, _SHORT_NUMBER = 6, 10
 #: Matches a timestamp in ISO 8601, in UTC or without a time zone. Group 1 is the date, group 2 the hours and minutes.
 _TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?:\+00:00)?$")
@@ -141,7 +144,7 @@ def range_map_steps(
     found = next((files for have, files in known.items() if have >= key), None)
     if found is None:
         found = yield from read_live_files(plan, ids)
-        # Drop the live files that an earlier call read: the live files of a large table take much memory.
+        # Drop the metadata of live files from an earlier call: for a large table, it takes much memory.
         known.clear()
         known[key] = found
     yield "Comparing bounds"

@@ -20,8 +20,8 @@ __all__ = ["LiveFiles", "finished", "planned_rows", "read_live_files"]
 
 T = TypeVar("T")
 
-#: Maximum number of files whose locations are kept. If there are more, each file is too small in the picture to point
-#: at, so its location is not needed.
+#: If there are more files than this, none of their locations are kept, because locations take much memory. The picture
+#: then usually shows many files as one rectangle, for which no location is shown.
 _MOST_NAMED = 5000
 
 

@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["DRAWN", "KINDS", "RangeBy", "RangeMap", "VERDICTS", "cells_of", "exact_cells"]
 
-#: The order of files from top to bottom: by the start of their range, by partition, or by the snapshot that added them.
+#: The order in which the picture shows files, from top to bottom: by the column's lower bound in each file, by
+#: partition, or by the snapshot that added the file.
 RangeBy: TypeAlias = Literal["range", "partition", "snapshot"]
-#: Up to this many files with a range are drawn one by one. If there are more, similar files are merged into a cell, a
-#: rectangle of the picture that is darker if it represents more files.
+#: Up to this many files are drawn one by one. If there are more, similar files are drawn as one cell: a rectangle that
+#: is darker if it represents more files. Only files with a known range of column values are drawn and counted here.
 DRAWN = 1500
 _READ = 1
-#: What a plan does with a file, its "verdict": it reads the file, or it skips the file for the reason in the text.
-#: `RangeMap.verdict` contains indices in this tuple.
+#: Texts that state whether a plan reads a file, or why the plan skips it: the "verdict" on the file. `RangeMap.verdict`
+#: has, for each file, an index in this tuple.
 VERDICTS = (
     "read, all rows match",
     "read, rows filtered",
@@ -39,17 +40,19 @@ VERDICTS = (
     "skipped by partition",
     "skipped by column metrics",
 )
-#: What is known about a file's values of the column: a range that contains them, nothing, or that all of them are null
-#: or NaN. `RangeMap.kind` contains indices in this tuple.
+#: Texts that state what is known about the column's values in a file: a range that contains them; nothing; or that all
+#: of them are null or NaN. `RangeMap.kind` has, for each file, an index in this tuple.
 KINDS = ("range", "no bounds", "only nulls")
 
-#: A picture of more than `DRAWN` files has at most `_ROWS` rows and, if possible, at most `_CELLS` cells. In any
-#: picture, at most `_NAMES` names of partitions or snapshots are written beside the rows.
+#: Limits of the picture. If it shows more than `DRAWN` files, similar files are drawn as one rectangle (a cell). The
+#: cells are in at most `_ROWS` horizontal rows, and there are at most `_CELLS` cells in all, if possible. Beside the
+#: rows, at most `_NAMES` names of partitions or snapshots are written; this limit applies to any number of files.
 _ROWS, _CELLS, _NAMES = 48, 9000, 40
-#: Resolutions to try, from fine to coarse. Each is a maximum number of rows in the picture, and a step. The range of a
-#: file is stored as two indices of values on the picture's axis (stops). With the step 4, for example, the lower index
-#: is rounded down to a multiple of 4, and the upper one is rounded up. The first resolution that makes at most `_CELLS`
-#: cells is used; if none does, the last one is used.
+#: Resolutions of the picture, from fine to coarse. They are tried in this order until similar files make at most
+#: `_CELLS` rectangles (cells); if none achieves this, the last one is used. Each is a maximum number of horizontal
+#: rows, and a step to which the ranges of files are rounded, so that more files have equal ranges. The ends of a range
+#: are indices of values on the picture's axis: with the step 4, the lower index is rounded down to a multiple of 4, and
+#: the upper one is rounded up.
 _COARSER = ((_ROWS, 1), (_ROWS, 2), (_ROWS, 4), (_ROWS, 8), (_ROWS // 2, 8), (_ROWS // 4, 8), (1, 8))
 _Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -281,10 +284,10 @@ def cells_of(found: RangeMap) -> RangeCells:
         )
     for rows, step in _COARSER:
         row = _rows(found, order, rows)
-        # The ends of a file's range are stored as indices of values on the picture's axis (stops). Round the lower
+        # The ends of a file's range are indices in `found.stops`, the values on the picture's axis. Round the lower
         # index down, and the upper index up, to a multiple of `step`, so that more files have equal ranges and are
-        # drawn as one cell. The rounded ranges are only for drawing: files are counted with the exact ranges, which
-        # `exact_cells` keeps.
+        # drawn as one cell. The rounded ranges are only for drawing. To count the files that a plan reads,
+        # `exact_cells` uses the exact ranges.
         first = found.first[order] // step * step
         last = np.minimum(-(-found.last[order] // step) * step, len(found.stops))
         made = _grouped(found, order, row, first, last)
@@ -330,7 +333,7 @@ def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Int
         code = code * (int(key.max(initial=0)) + 1) + key
     _, firsts, inverse = np.unique(code, return_index=True, return_inverse=True)
     files = np.bincount(inverse, minlength=len(firsts)).astype(np.int64)
-    # `bincount` adds floats. They are exact for whole numbers up to 2⁵³, more bytes than any table has.
+    # With weights, `bincount` adds 64-bit floats. The sums of bytes are exact up to 2⁵³ (8 PiB) and approximate above.
     size = np.bincount(inverse, found.bytes[order].astype(np.float64), minlength=len(firsts)).astype(np.int64)
     names = _names(found.group[order], row, found.groups) if found.by != "range" else ()
     at, low, high, verdict, open_ = (key[firsts] for key in keys)

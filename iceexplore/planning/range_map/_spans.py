@@ -131,10 +131,11 @@ class StopPredicates:
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
         if not count or not rows:
             return out
-        # The metrics of the column, and of all its partition fields, are needed here. `sources(p)` leaves out a
-        # partition field if the predicate `p` cannot be projected to it. For example, ``truncate`` of the lowest int
-        # overflows, so a comparison with the lowest int has no projection. So try three predicates, with a literal in
-        # the middle, the lowest literal and the highest one, and use the longest result.
+        # All metrics that any of the predicates can use are needed here: those of the column, and those of each of its
+        # partition fields. `sources(p)` returns the metrics for one predicate `p`, without those of a partition field
+        # to which `p` cannot be projected. For example, ``truncate`` of the lowest int may overflow; a comparison with
+        # it then has no projection. So try three predicates, with a literal in the middle, the lowest literal and the
+        # highest one, and use the longest result.
         found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
         for source in found:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):
@@ -142,8 +143,10 @@ class StopPredicates:
                 # example is ``id >= 5`` and the transform bucket[16].
                 continue
             last = _allowed(source, self.lower)
-            # `_allowed` expects the predicate that matches the most values first. In `upper` it is the last one, as in
-            # `id <= 0`, `id <= 10`, `id <= 20`, so reverse the order.
+            # `_allowed` needs the predicates in order, from the one that matches the most values to the one that
+            # matches the fewest. In `upper`, such as `id <= 0`, `id <= 10`, `id <= 20`, the order is the opposite, so
+            # reverse it. `_allowed` counts the predicates that may match: these are the last ones in `upper`, so
+            # subtract their number from `count` to get the index of the first.
             first = count - _allowed(source, self.upper[::-1])
             evidence = source.evidence
             bounded = np.asarray(evidence.lower.is_valid()) | np.asarray(evidence.upper.is_valid()) | evidence.nothing
@@ -233,10 +236,11 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
         denied = known(pc.if_else(strict.take(at), touching(bound, x), beyond(bound, x)))
         end = np.where(open_ & denied, middle, end)
         start = np.where(open_ & ~denied, middle + 1, start)
-    # The result is the number of predicates that may match. It is 0 for a file in which no value can match a predicate:
-    # all of its values are null or NaN (`evidence.nothing`), or the metrics are exact and the bound is null. In exact
-    # metrics, such as partition values, both bounds are the value itself, so a null bound is a null value. In other
-    # metrics, a null bound is an unknown bound, so the number computed above is returned.
+    # Return the number of predicates that may match (`start`). But return 0 for a file or manifest in which no value
+    # can match a predicate: all of its values are null or NaN (`evidence.nothing`), or the metrics are exact and the
+    # bound is null. In exact metrics, such as partition values, both bounds are the value itself, so a null bound is a
+    # null value. In other metrics, a null bound is unknown and excludes no predicate, so `start` is the number of all
+    # predicates.
     none = evidence.nothing | (np.asarray(bound.is_null()) if evidence.exact else np.zeros(rows, np.bool_))
     return np.where(none, 0, start)
 

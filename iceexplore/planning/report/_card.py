@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["plan_card", "plan_totals", "reasons"]
 
 _SHOWN_REASONS = 8
-#: A plan's card shows at most this many errors that were found in the table's files, and at most this many warnings
-#: that rows may be wrong or missing.
+#: In a notebook, the card that represents a plan lists at most this many errors that were found in the table's
+#: metadata, and at most this many warnings that a scan may return wrong rows or miss rows.
 _MOST_PROBLEMS = 5
-#: If a plan prunes more files than this, its card does not show why, because to find that out, the filter would be
-#: evaluated again for each of these files.
+#: If a plan skips more data files than this in the manifests that it reads, the plan's card in a notebook does not give
+#: the reasons: to find them, the filter would be evaluated again for each of these files.
 _MOST_JUDGED = 200_000
 
 

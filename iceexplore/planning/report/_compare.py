@@ -177,7 +177,7 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
     return pa.table([absent, *found.take(there).columns], schema=ABSENT_SCHEMA)
 
 
-#: The plan totals that a comparison shows, in this order: the name of each, and what it counts.
+#: The totals that a comparison of two plans shows, in this order: the name of each total, and what it counts.
 _WORDS = {
     "files": "data files read",
     "rows": "rows in files read",
@@ -198,8 +198,8 @@ _WORDS = {
     "metadata_files": "metadata files read for planning",
     "metadata_bytes": "bytes of metadata read for planning",
 }
-#: The columns of a plan's tasks in which two plans that read the same file may differ. So a comparison of plans shows
-#: them once for each plan.
+#: Even for a file that two plans both read, the values of these columns may differ, for example because the plans have
+#: different filters. So a comparison shows each of these columns twice, once for each plan.
 _ASKED = ("residual", "whole", "deletes", "delete_bytes")
 _SHOWN = 8
 _NAMES = ("read_by", "file_path", "partition", "rows", "bytes")

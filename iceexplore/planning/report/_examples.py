@@ -21,8 +21,8 @@ from iceexplore.planning.evaluators._column_metrics import Mask, comparable
 __all__ = ["Examples", "examples_of"]
 
 _FILES = 500
-#: A manifest list may begin with manifests in which all files are deleted. To find one with live files, at most this
-#: number of manifests is read.
+#: The first manifests in a manifest list may have no live files, only entries with the status DELETED. To find a
+#: manifest with live files, at most this number of manifests is read.
 _MANIFESTS = 5
 _COLUMNS = 200
 _VALUES = 5
@@ -117,7 +117,7 @@ def _bounds(stats: pa.StructArray, kind: Type) -> list[Any]:
     found = {v for array in both for v in array.drop_null().to_pylist()}
     try:
         return sorted(found)
-    except TypeError:  # bounds of different types cannot be sorted: give no examples
+    except TypeError:  # the types of lower and upper bounds have no common order, such as text and bytes
         return []
 
 

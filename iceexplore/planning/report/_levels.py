@@ -33,8 +33,9 @@ __all__ = [
     "root_level",
 ]
 
-#: The columns of `levels_table`. The column ``known`` describes where the numbers of files, rows and bytes in the row
-#: come from, such as ``counted in the manifests``. If a number is unknown, it also states which one, and why.
+#: The columns of `levels_table`. The column ``known`` describes where the values in ``files``, ``rows`` and ``bytes``
+#: come from, such as ``counted in the manifests``. If one of these values is unknown, it also states which one, and
+#: why.
 LEVELS_SCHEMA = build.schema(
     [
         ("level", pa.string()), ("manifests", pa.int64()), ("files", pa.int64()), ("rows", pa.int64()),
@@ -44,15 +45,17 @@ LEVELS_SCHEMA = build.schema(
 
 
 _UNITS = ("files", "rows", "bytes")
-#: Names of two levels, in the column ``level`` of `levels_table`. The row with `WHOLE_TABLE` counts all live files,
-#: before any are skipped (in an incremental plan, this row has the name ``appended`` instead). The row with
-#: `LEAF_LEVEL` counts the files that remain after the filter is evaluated on the entries of the leaf manifests.
+#: Texts in the column ``level`` of `levels_table`, which has a row for each step of planning. The row with
+#: `WHOLE_TABLE` counts all live files, before any are skipped (in an incremental plan, its text is ``appended``
+#: instead). The row with `LEAF_LEVEL` counts the files that remain after the filter is evaluated on the entries of
+#: manifests (called leaf manifests, in contrast to the root manifest of V4).
 WHOLE_TABLE = "the table"
 LEAF_LEVEL = "after the leaf manifests"
-#: The name of the level at which row groups are pruned.
+#: Text in the column ``level`` of `levels_table`, in the row that counts what remains after row groups are pruned.
 ROW_GROUP_LEVEL = "after pruning row groups"
-#: The column ``known`` of `levels_table` contains this text if the number of bytes is taken from the snapshot's
-#: summary, and includes or may include delete files. (It may include them if the summary does not state their number.)
+#: The column ``known`` of `levels_table` contains this text if the number of bytes is ``total-files-size`` of the
+#: snapshot's summary, which includes delete files. The text is left out if, according to the summary, there are no
+#: delete files.
 WITH_DELETES = "including delete files"
 
 
@@ -132,8 +135,9 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
     if not len(rows):
         return []
     if scan.added_by is not None:
-        # An incremental plan counts only the files that certain snapshots added. The counts in a root also include
-        # files of other snapshots, so the numbers for this plan are unknown.
+        # An incremental plan counts only the files that the planned snapshots added. A manifest may also have existing
+        # files from other snapshots. The manifest list (or V4 root manifest) counts them without their snapshots, so
+        # the numbers for this plan are unknown.
         return [Counts(None, None, None)] * len(rows)
     removals = Removals(scan.root)
     picked = scan.root.entries.select(["location", "manifest_stats"]).take(build.array(rows))

@@ -35,8 +35,8 @@ __all__ = ["DeleteOf", "NodeEvidence", "Term", "node_evidence"]
 Verdict: TypeAlias = Literal["no row", "some rows may", "every row"]
 _NOTHING = "no metadata about the column"
 _SHOWN_DELETES = 50
-#: The maximum number of comparisons of a filter that are explained. A filter can have thousands, and each must be
-#: evaluated by itself.
+#: To explain why a manifest or file is read or skipped, each comparison in the filter, such as ``id > 9``, is evaluated
+#: by itself. A filter can have thousands of comparisons, so at most this number of them is explained.
 _SHOWN_TERMS = 60
 
 
@@ -125,7 +125,7 @@ def node_evidence(nodes: PlanNodes, node_id: str) -> NodeEvidence | None:
     """
     plan = nodes.plan
     kind, _, rest = node_id.partition(":")
-    snapshot, *numbers = rest.split(":")  # the snapshot id may begin with a minus sign: compare it as text
+    snapshot, *numbers = rest.split(":")  # compare the snapshot id as text: `isdecimal`, as below, refuses a minus sign
     if not plan.roots or snapshot != str(plan.roots[0].snapshot.snapshot_id):
         return None
     if not all(n.isascii() and n.isdecimal() for n in numbers):
