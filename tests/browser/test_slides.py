@@ -81,7 +81,7 @@ def test_every_picture_as_a_slide(browser: Any, theme: Any) -> None:
         bare.idle()
         bare.page.locator(".ice-range-stage").wait_for()
         check("Ranges", "filter: km > 5")
-        check("Waterfall", "filter: km > 5", "after the manifests")
+        check("Waterfall", "filter: km > 5", "after pruning data files")
         open_tab(bare, "commit")
         bare.page.get_by_role("button", name="Apply", exact=True).click()
         bare.page.locator(".ice-commit-figure img").wait_for()

@@ -32,9 +32,9 @@ __all__ = [
     "distinct_by_bytes",
 ]
 
-#: Constants with which `distinct_by_bytes` estimates the size of a column in a Parquet file. They were measured roughly
-#: on a few files: the page headers of a column chunk take ``_HEADERS`` bytes; a dictionary compressed by zstd takes
-#: ``_SHORT`` bytes plus the share ``_DICTIONARY`` of its uncompressed size.
+#: `distinct_by_bytes` estimates the number of distinct values of a column from its size in Parquet files, with these
+#: constants. They were measured roughly on a few files: the page headers of a column chunk take ``_HEADERS`` bytes; a
+#: dictionary compressed by zstd takes ``_SHORT`` bytes plus the share ``_DICTIONARY`` of its uncompressed size.
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
@@ -104,8 +104,8 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     if low >= _MANY * count:
         return None
     depth, _ = spread.depth()
-    # `low` is the number of distinct values in one file. `depth` is the average number of files whose bounds include
-    # the same value. Assume that files with overlapping bounds have the same distinct values, and that files whose
+    # `low` is the number of distinct values in one file. `depth` is the number of files whose bounds include a
+    # value, on average. Assume that files with overlapping bounds have the same distinct values, and that files whose
     # bounds do not overlap have no value in common. Then the files with bounds form (number of files / depth) groups of
     # overlapping files, and each group adds `low` distinct values.
     return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))
@@ -120,8 +120,8 @@ _POWERLESS = {
     "not-starts-with": "only files in which every value begins with the excluded prefix are skipped",
 }
 _EVEN = "values are spread evenly between the bounds of each file"
-#: If at least this share of the rows matches the filter, a note states that sorting by the column could not skip many
-#: files.
+#: If at least this share of the rows matches the filter, a note states that a scan could not skip many files even if
+#: the table were sorted by the column.
 _NEARLY_ALL = 0.9
 
 

@@ -33,7 +33,8 @@ def advice_text(
     suggestions, clustering, notes
         The attributes of `Advice` with these names.
     """
-    out = [f"Tuning advice for {_cut(filter_text)}, which reads {amount(now.files, 'file')}, {human_bytes(now.bytes)}"]
+    reads = f"{amount(now.files, 'file')}, {human_bytes(now.bytes)}"
+    out = [f"Tuning advice for {_cut(filter_text)}; a scan with this filter reads {reads}"]
     for row in clustering.to_pylist():
         out.append("  " + _clustered(row))
     if not suggestions:

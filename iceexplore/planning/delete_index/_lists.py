@@ -39,9 +39,9 @@ class Stretches:
 
     @classmethod
     def of(cls, array: AnyArray) -> Stretches:
-        """Convert an Arrow list or list-view array, which must not contain null.
+        """Convert an Arrow list or list-view array, in which neither a list nor an item is null.
 
-        The lists of a list-view array may overlap in memory. `values` then contains the overlapping items only once.
+        The lists of a list-view array may share items in memory. The result's `values` contains such items only once.
         """
         lists = cast(AnyListViewArray, array)
         values = np.asarray(lists.values).astype(np.int64)
@@ -59,7 +59,7 @@ class Stretches:
         return out
 
     def uses(self, count: int) -> _Longs:
-        """Return, for each of the ``count`` deletes, the number of data files whose list contains it."""
+        """Return, for each of ``count`` deletes, to how many data files it applies (whose lists contain it)."""
         held = self.size > 0
         change = np.zeros(len(self.values) + 1, dtype=np.int64)
         np.add.at(change, self.start[held], 1)

@@ -198,7 +198,10 @@ class DeleteIndex:
 
     @cached_property
     def vector(self) -> Ints:
-        """Return, for each data file, its newest deletion vector as a row number in `found` (all deletes); else -1."""
+        """Return, for each data file, the row number in `found` (all deletes) of its deletion vector, or -1.
+
+        The number is -1 if the data file has none. If a damaged table has several for one data file, the newest counts.
+        """
         files, deletes, _ = self.named
         mine = self.in_scope & self.found.vector[deletes]
         files, deletes = files[mine], deletes[mine]

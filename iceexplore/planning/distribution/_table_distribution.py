@@ -98,7 +98,7 @@ class Reached:
 
     @cached_property
     def equality(self) -> _Longs:
-        """Count the equality delete files that apply to each group of data files: return one number per group."""
+        """Return, for each group of data files, how many equality delete files apply to at least one of its files."""
         return self._lists(Stretches.of(self.tasks.matched.equality))
 
     @cached_property

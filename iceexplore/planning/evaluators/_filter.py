@@ -50,11 +50,11 @@ __all__ = [
     "tuple_predicate",
 ]
 
-#: `residuals` groups files for which all comparisons in the filter have the same outcomes. To do so, it encodes each
-#: file's outcomes (never true, unknown or always true) as one int64, with one base-3 digit per comparison. To avoid
-#: overflow, each time after this many comparisons, it replaces the distinct numbers by 0, 1, 2, and so on. There is
-#: then room for as many more digits: the new numbers are below 2**31 (the maximum number of files), and 3**20 is below
-#: 2**32.
+#: `residuals` puts two files in the same group if every comparison in the filter has the same outcome for both. To do
+#: so, it encodes each file's outcomes (never true, unknown or always true) as one int64, with one base-3 digit per
+#: comparison. To avoid overflow, it replaces the distinct numbers by 0, 1, 2, and so on after every `_TERMS_AT_ONCE`
+#: comparisons. Twenty more digits then fit: the new numbers are below 2**31 (the maximum number of files), and 3**20 is
+#: below 2**32, so the result is below 2**63.
 _TERMS_AT_ONCE = 20
 
 

@@ -45,17 +45,17 @@ __all__ = ["default_column", "range_columns", "range_map_of", "range_map_steps"]
 #: read it and filter its rows; skip it with its manifest; or skip it because of its partition values or its column
 #: metrics.
 _WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
-#: Approximate maximum number of stops (values to which a user can move a limit of the filter, such as the 5 in
-#: ``id >= 5``). The first number is for up to `DRAWN` files, and the second for more files: with fewer stops, more
-#: files have equal ranges, and the picture can show them as one rectangle. The limits in the filter itself are stops
-#: too, but are not counted.
+#: Approximate maximum number of stops (values to which a user can move an end of the filter's range, such as the 5 in
+#: ``id >= 5``). The first number is for up to `DRAWN` files, and the second for more files: a file's range is drawn
+#: from stop to stop, so with fewer stops, more files have equal ranges and can be drawn as one rectangle. The literals
+#: of the filter itself are stops too, but are not counted.
 _STOPS, _STOPS_OF_MANY = 240, 96
-#: Maximum number of characters in the label of a stop (a value to which a user can move a limit of the filter, such as
-#: the 5 in ``id >= 5``); longer labels are cut off.
+#: Maximum number of characters in the label of a stop (a value to which a user can move an end of the filter's range,
+#: such as the 5 in ``id >= 5``); longer labels are cut off.
 _LONGEST = 60
-#: In a float or double column, the labels of stops (values to which a user can move a limit of the filter, such as the
-#: 5 in ``id >= 5``) are rounded if any of them has more than `_SHORT_NUMBER` characters. At least `_LEAST_DIGITS`
-#: significant digits are kept, and more if different labels would otherwise become equal.
+#: In a float or double column, the labels of stops (values to which a user can move an end of the filter's range, such
+#: as the 5 in ``id >= 5``) are rounded if any of them has more than `_SHORT_NUMBER` characters. At least
+#: `_LEAST_DIGITS` significant digits are kept, and more if different labels would otherwise become equal.
 _LEAST_DIGITS, _SHORT_NUMBER = 6, 10
 #: Matches a timestamp in ISO 8601, in UTC or without a time zone. Group 1 is the date, group 2 the hours and minutes.
 _TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?:\+00:00)?$")
@@ -486,7 +486,7 @@ def _notes(files: LiveFiles, name: str, metrics: ColumnMetrics | None, stops: in
         many = f"{files.unreadable:,} manifests" if files.unreadable > 1 else "1 manifest"
         out.append(f"{many} cannot be read in full: some files are not shown.")
     if not stops:
-        out.append(f"No file has comparable bounds of {name}.")
+        out.append(f"No file has usable bounds of {name}: they are missing, or cannot be ordered.")
     elif metrics is not None and pa.types.is_string(metrics.lower.type):
         lengths = pc.utf8_length(metrics.lower)
         longest = pc.max(lengths).as_py() or 0

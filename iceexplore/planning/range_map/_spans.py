@@ -61,7 +61,7 @@ class Spans:
     def and_(self, other: Spans) -> Spans:
         """Intersect, for each file, its range in ``self`` with its range in ``other``.
 
-        In the result, `known` is True for a file if it is True in ``self`` or in ``other``.
+        An unknown range is stored as unlimited. So the intersection is known (`known`) if one of the two ranges is.
         """
         return Spans(np.maximum(self.first, other.first), np.minimum(self.last, other.last), self.known | other.known)
 
@@ -236,11 +236,11 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
         denied = known(pc.if_else(strict.take(at), touching(bound, x), beyond(bound, x)))
         end = np.where(open_ & denied, middle, end)
         start = np.where(open_ & ~denied, middle + 1, start)
-    # Return the number of predicates that may match (`start`). But return 0 for a file or manifest in which no value
-    # can match a predicate: all of its values are null or NaN (`evidence.nothing`), or the metrics are exact and the
-    # bound is null. In exact metrics, such as partition values, both bounds are the value itself, so a null bound is a
-    # null value. In other metrics, a null bound is unknown and excludes no predicate, so `start` is the number of all
-    # predicates.
+    # For each file or manifest, return how many of the comparisons, one per stop, may match. `start` already is this
+    # number, except where no comparison can match: all values are null or NaN (`evidence.nothing`), or the metrics are
+    # exact (such as partition values) and the bound is null, so that the value itself is null. There, return 0. In
+    # metrics that are not exact, a null bound means unknown. It excludes nothing, and `start` already counts all
+    # comparisons.
     none = evidence.nothing | (np.asarray(bound.is_null()) if evidence.exact else np.zeros(rows, np.bool_))
     return np.where(none, 0, start)
 

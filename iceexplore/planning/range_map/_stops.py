@@ -26,16 +26,16 @@ from iceexplore.planning.evaluators._column_metrics import comparable
 
 __all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
 
-#: Stops (values to which a user can move a limit of the filter, such as the 5 in ``id >= 5``) are chosen from the lower
-#: and upper bounds of the files. If there are at least twice this number of lower bounds, only every nth one is used,
-#: where n is chosen so that at least this number remains. The same applies to the upper bounds.
+#: Stops (values to which a user can move an end of the filter's range, such as the 5 in ``id >= 5``) are chosen from
+#: the lower and upper bounds of the files. If there are at least twice this number of lower bounds, only every nth one
+#: is used, where n is chosen so that at least this number remains. The same applies to the upper bounds.
 _SAMPLE = 50_000
-#: Usually, stops (values to which a user can move a limit of the filter, such as the 5 in ``id >= 5``) are evenly
-#: spaced, such as 0, 10, 20 and 30. But if the bounds of the files are, for example, 1, 2, 3, … 50 and 1,000,000,
-#: evenly spaced stops are so far apart that almost all bounds are between the same two. Then the bounds themselves
-#: become the stops, and are drawn at equal distances. This is done if few of the intervals from one stop to the next
-#: contain a bound: fewer than a tenth (1 / ``_CROWDED``) of the number of stops, and also fewer than a tenth of the
-#: number of distinct bounds.
+#: Usually, stops (values to which a user can move an end of the filter's range, such as the 5 in ``id >= 5``) are
+#: evenly spaced, such as 0, 10, 20 and 30. But if the bounds of the files are, for example, 1, 2, 3, … 50 and
+#: 1,000,000, evenly spaced stops are so far apart that almost all bounds are between the same two. Then the bounds
+#: themselves become the stops, and are drawn at equal distances. This is done if few of the intervals from one stop to
+#: the next contain a bound: fewer than a tenth (1 / ``_CROWDED``) of the number of stops, and also fewer than a tenth
+#: of the number of distinct bounds.
 _CROWDED = 10
 #: Maximum extension of the picture's axis, as a fraction of its length. Without extension, the axis goes approximately
 #: from the lowest to the highest bound of the files. If a literal of the filter is lower or higher, such as 1000 in
@@ -47,9 +47,9 @@ _ROOM = 0.15
 #: column.
 _LONGEST = 64
 _SECOND = 1_000_000
-#: Possible distances between two neighboring stops (values to which a user can move a limit of the filter, such as the
-#: 5 in ``id >= 5``) of a time or timestamp column, in microseconds, up to 12 hours. Longer distances are a number of
-#: days: 1, 2, 5, 10, 20, 50 and so on.
+#: Possible distances between two neighboring stops (values to which a user can move an end of the filter's range, such
+#: as the 5 in ``id >= 5``) of a time or timestamp column, in microseconds, up to 12 hours. Longer distances are a
+#: number of days: 1, 2, 5, 10, 20, 50 and so on.
 _TIMES = (
     *(m * 10**e for e in range(6) for m in (1, 2, 5)),
     *(n * _SECOND for n in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)),
@@ -208,8 +208,8 @@ def _sampled(values: AnyArray) -> list[Any]:
     step = max(1, len(there) // _SAMPLE)
     some = there if step == 1 else there.take(build.array(np.arange(0, len(there), step)))
     found = [ends["min"].as_py(), ends["max"].as_py(), *pc.unique(some).to_pylist()]
-    # A bound may have a million characters, so cut it to `_LONGEST`. The result may be a value that no row has, but a
-    # user can still move a limit of the filter to it.
+    # A bound may have a million characters, so cut it to `_LONGEST`. The shortened text may be in no row. That does no
+    # harm: a filter can be compared with it all the same.
     return sorted(v[:_LONGEST] if isinstance(v, (str, bytes)) else v for v in found)
 
 
@@ -235,8 +235,8 @@ def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -
 
 def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: RangeFilter, *, even: bool) -> Stops:
     if even and isinstance(values[0], float):
-        # `values` are bounds of files here, such as 0.30000000000000004. Users can move a limit of the filter to each
-        # of them. For this, a value close to a bound is good enough, so round to 6 significant digits.
+        # `values` are bounds of files here, such as 0.30000000000000004. Users can move an end of the filter's range to
+        # each of them. For this, a value close to a bound is good enough, so round to 6 significant digits.
         values = sorted({float(f"{v:.6g}") for v in values})
     if type_base(kind) == "float":
         # The column has the type float, with 32 bits, but Python's floats have 64. If a filter such as ``x >= 1.3`` is

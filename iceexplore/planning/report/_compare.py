@@ -177,7 +177,8 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
     return pa.table([absent, *found.take(there).columns], schema=ABSENT_SCHEMA)
 
 
-#: The totals that a comparison of two plans shows, in this order: the name of each total, and what it counts.
+#: The totals that a comparison of two plans shows, in the order in which it shows them. Each key is the name of a
+#: total, and its value is what the total counts.
 _WORDS = {
     "files": "data files read",
     "rows": "rows in files read",

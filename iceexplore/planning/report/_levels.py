@@ -31,6 +31,7 @@ __all__ = [
     "levels_table",
     "pruned_counts",
     "root_level",
+    "root_level_label",
 ]
 
 #: The columns of `levels_table`. The column ``known`` describes where the values in ``files``, ``rows`` and ``bytes``
@@ -49,8 +50,8 @@ _UNITS = ("files", "rows", "bytes")
 #: `WHOLE_TABLE` counts all live files, before any are skipped (in an incremental plan, its text is ``appended``
 #: instead). The row with `LEAF_LEVEL` counts the files that remain after the filter is evaluated on the entries of
 #: manifests (called leaf manifests, in contrast to the root manifest of V4).
-WHOLE_TABLE = "the table"
-LEAF_LEVEL = "after the leaf manifests"
+WHOLE_TABLE = "whole table"
+LEAF_LEVEL = "after pruning data files"
 #: Text in the column ``level`` of `levels_table`, in the row that counts what remains after row groups are pruned.
 ROW_GROUP_LEVEL = "after pruning row groups"
 #: The column ``known`` of `levels_table` contains this text if the number of bytes is ``total-files-size`` of the
@@ -78,6 +79,14 @@ def root_level(plan: PlannedScan) -> str:
     return "root manifest" if any(s.root.dialect.has_root_manifest for s in plan.roots) else "manifest list"
 
 
+def root_level_label(plan: PlannedScan) -> str:
+    """Return the name of this level in the column ``level`` of `levels_table`.
+
+    A V4 root manifest may list data files itself. They are pruned together with the manifests that it lists.
+    """
+    return "after pruning in the root manifest" if root_level(plan) == "root manifest" else "after pruning manifests"
+
+
 def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
     """Count the manifests, data files, rows and bytes that remain after each step of planning.
 
@@ -93,7 +102,6 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
         manifests are counted without reading them: a number is null if it is neither in the root (the manifest list, or
         the root manifest of V4) nor in the snapshot's summary.
     """
-    name = root_level(plan)
     read = [leaf for leaf in plan.leaves if leaf.root_row is not None]
     own = [leaf for leaf in plan.leaves if leaf.root_row is None]
     rows: list[dict[str, Any]] = [_whole_table(plan, exact)]
@@ -101,7 +109,7 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
         sum(getattr(leaf, unit) for leaf in read) + sum(getattr(leaf, f"kept_{unit}") for leaf in own)
         for unit in _UNITS
     ]
-    rows.append(_row(f"after the {name}", len(read), Counts(*left), f"counted in the manifests{_damaged(plan)}"))
+    rows.append(_row(root_level_label(plan), len(read), Counts(*left), f"counted in the manifests{_damaged(plan)}"))
     entries = plan.files.files.entries
     rows.append(
         _row(
@@ -206,7 +214,7 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))
     if plan.appends is not None or total is None:
-        return None, f"the {root_level(plan)} does not count bytes"
+        return None, f"the {root_level(plan)} does not record the sizes of data files"
     if deletes != 0:
         return total, f"bytes from the snapshot's summary, {WITH_DELETES}"
     return total, "bytes from the snapshot's summary"

@@ -36,8 +36,8 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
     Yields
     ------
     str
-        The progress, after each manifest of which some files are skipped: ``Counting why files are skipped: 3 of 12
-        manifests read``.
+        The progress, after each manifest of which some files are skipped: ``Counting skipped files by reason: 3 of
+        12 manifests read``.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
                 if count:
                     add(("data file", term, by), count, count, int(sizes[mine].sum()))
             if rows:
-                yield f"Counting why files are skipped: {done:,} of {len(rows):,} manifests read"
+                yield f"Counting skipped files by reason: {done:,} of {len(rows):,} manifests read"
     if plan.row_groups is not None:
         gone = plan.row_groups.filter(pc.invert(pc.fill_null(plan.row_groups["may"], True)))
         for row in build.to_pylist(gone.select(["term", "by", "bytes"])):

@@ -163,4 +163,4 @@ def _fold(group: Mapping[str, Any], why: pa.Table, what: str) -> Cut:
 
 
 def _example(why: pa.Table, row: int) -> str:
-    return f"the first: {why['name'][row].as_py() or ''}\n{why['why'][row].as_py() or ''}"
+    return f"the first of these: {why['name'][row].as_py() or ''}\n{why['why'][row].as_py() or ''}"

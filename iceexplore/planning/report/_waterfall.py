@@ -22,10 +22,9 @@ from iceexplore.planning.distribution._table_distribution import deleted_rows
 from iceexplore.planning.report._levels import (
     LEAF_LEVEL,
     ROW_GROUP_LEVEL,
-    WHOLE_TABLE,
     WITH_DELETES,
     levels_table,
-    root_level,
+    root_level_label,
 )
 from iceexplore.planning.report._skipped import skipped_table
 from iceexplore.planning.report._tree_labels import amount, damage, share_of
@@ -41,12 +40,9 @@ __all__ = ["Waterfall", "waterfall_of"]
 _EXPLAINED = 100_000
 _TERMS = 2
 _AT_MOST, _ESTIMATED = "upper limit", "are estimated"
-#: Levels (steps of planning) that the chart displays under another name. The key is the level's name in the column
-#: ``level`` of `Waterfall.levels`; the value is the name that is displayed.
-_LABELS = {WHOLE_TABLE: "whole table", LEAF_LEVEL: "after the manifests"}
 #: Names of levels (steps of planning) in the waterfall. The key is the name of the same level in the column ``level``
 #: of `skipped_table`. The other two names in that column, ``manifest list`` and ``root manifest``, are not listed here:
-#: in the waterfall, these levels are ``after the manifest list`` and ``after the root manifest``.
+#: `root_level_label` has the name of this level.
 _LEVELS = {"leaf manifest": LEAF_LEVEL, "row group": ROW_GROUP_LEVEL}
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
 _UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
@@ -112,7 +108,7 @@ class Waterfall(BarPicture):
             inexact = {"bytes": "up to " if WITH_DELETES in known else "", "rows": rounded}
             bars = tuple(_bar(unit, record[unit], before[unit], inexact.get(unit, "")) for unit in units)
             tooltip = "\n".join(filter(None, (record["level"], record["note"], known)))
-            rows.append(BarRow(_LABELS.get(record["level"], record["level"]), record["note"] or "", bars, tooltip))
+            rows.append(BarRow(record["level"], record["note"] or "", bars, tooltip))
             before = {u: before[u] if record[u] is None else (record[u], bool(inexact.get(u))) for u in units}
         heads = tuple(u.replace("_", " ") for u in units)
         return BarChart(self.title, self.description, heads, tuple(rows), "left", "removed at this level")
@@ -199,8 +195,8 @@ def _notes(plan: PlannedScan, levels: pa.Table) -> list[str]:
     skipped.
 
     If the plan skips too many manifests and files to count them by term (more than `_EXPLAINED`), the notes refer to
-    `ScanPlan.skipped` instead. If some manifests could not be read in full, the note of the level ``after the leaf
-    manifests`` begins with the number of these manifests.
+    `ScanPlan.skipped` instead. If some manifests could not be read in full, the note of the level ``after pruning
+    data files`` begins with the number of these manifests.
 
     Parameters
     ----------
@@ -221,7 +217,7 @@ def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
     names = build.to_pylist(levels["level"])
     manifests, files = sum(len(s.pruned) for s in plan.roots), sum(f.files - f.kept_files for f in plan.leaves)
     if manifests + files > _EXPLAINED:
-        skipped = {f"after the {root_level(plan)}": manifests, LEAF_LEVEL: files}
+        skipped = {root_level_label(plan): manifests, LEAF_LEVEL: files}
         if plan.row_groups is not None:
             skipped[names[-1]] = len(plan.row_groups) - (levels["row_groups"][-1].as_py() or 0)
         return ["the plan's .skipped shows what is skipped, and why" if skipped.get(name) else "" for name in names]
@@ -233,7 +229,7 @@ def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
     )
     counts.sort(key=lambda r: -r["count_all"])
     for i, name in enumerate(names):
-        mine = [r for r in counts if name == _LEVELS.get(r["level"], f"after the {r['level']}")]
+        mine = [r for r in counts if name == _LEVELS.get(r["level"], root_level_label(plan))]
         parts = [_note(r) for r in mine[:_TERMS]]
         rest = sum(r["count_all"] for r in mine[_TERMS:])
         notes[i] = "; ".join([*parts, *([f"{rest:,} for other reasons"] if rest else [])])

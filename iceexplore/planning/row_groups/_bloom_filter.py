@@ -84,7 +84,7 @@ def read_bloom_filter(storage: Storage, location: str, offset: int, length: int 
     near = _HEADER if length is None else length
     near = near if size is None else min(near, size - offset)
     if near <= 0 or offset < 0:
-        raise _bad("a Bloom filter is outside the file", location, offset)
+        raise _bad("the offset of a Bloom filter is outside the file", location, offset)
     data = storage.read(location, kind="data-footer", offset=offset, length=near)
     header, taken = read_struct(data[:_HEADER], what="BloomFilterHeader", location=location, offset=offset)
     count = _checked(header, location, offset)

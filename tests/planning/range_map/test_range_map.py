@@ -159,7 +159,7 @@ def test_files_without_bounds_and_of_nulls_are_apart() -> None:
     bare = table.plan("b > 'x'").range_map("b")
     assert bare.kind.tolist() == [1, 1]
     assert "no bounds" in bare.to_text()
-    assert "No file has bounds of b" in table.plan().range_map("b").description + " ".join(
+    assert "No file has usable bounds of b" in table.plan().range_map("b").description + " ".join(
         table.plan().range_map("b").notes
     )
 

@@ -269,17 +269,17 @@ def test_rows_that_shared_delete_files_leave_are_estimated_if_files_are_skipped(
 
 def test_levels_and_measures_that_there_are_none_of_are_left_out() -> None:
     rooted = lab("v4-root").plan("id >= 25").waterfall()
-    assert [r.label for r in rooted.chart().rows] == ["whole table", "after the root manifest", "after deletes"]
+    assert [r.label for r in rooted.chart().rows] == ["whole table", "after pruning in the root manifest", "after deletes"]
     assert rooted.chart().columns == ("files", "bytes", "rows")
     leafy = lab("v4-leaves").plan("id >= 25").waterfall()
     assert leafy.chart().columns == ("manifests", "files", "bytes", "rows")
-    assert "after the manifests" in [r.label for r in leafy.chart().rows]
+    assert "after pruning data files" in [r.label for r in leafy.chart().rows]
 
 
 def test_notes_count_what_each_term_skipped() -> None:
     plan = lab("v3").plan("region <> 'a' and amount > 20")
     notes = {r["level"]: r["note"] for r in plan.waterfall().levels.to_pylist()}
-    assert notes["after the leaf manifests"] == "10 files skipped by region <> 'a'; 1 file skipped by amount > 20"
+    assert notes["after pruning data files"] == "10 files skipped by region <> 'a'; 1 file skipped by amount > 20"
 
 
 def test_bytes_with_those_of_delete_files_are_an_upper_limit() -> None:

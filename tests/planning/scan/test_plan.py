@@ -138,7 +138,7 @@ def test_reasons_are_counted_up_to_the_last_manifest() -> None:
     both.append(lab.frame(lab.rows_of(5)))  # files in leaf manifests and in the root
     for table, start in ((lab.filled("v3"), 1), (both, 0)):
         texts = [*skip_reasons(table.plan("region = 'b'"))]
-        assert texts == [f"Counting why files are skipped: {done} of 5 manifests read" for done in range(start, 6)]
+        assert texts == [f"Counting skipped files by reason: {done} of 5 manifests read" for done in range(start, 6)]
     assert [*skip_reasons(lab.filled("v4-root").plan("region = 'b'"))] == []
 
 
@@ -208,7 +208,7 @@ def test_hostile_partition_values_are_shown_and_never_markup(text: str) -> None:
 def test_a_plan_shows_itself() -> None:
     plan = lab.with_deletes("v3").plan("region = 'a'")
     text, html = repr(plan), plan._repr_html_()
-    for words in ("region = 'a'", "Files read", "5 of 15", "after the manifest list"):
+    for words in ("region = 'a'", "Files read", "5 of 15", "after pruning manifests"):
         assert words in text
     assert "Files read" in html
 

@@ -123,7 +123,7 @@ def test_pictures_and_wrong_requests(lab: ScanLab) -> None:
     lab.scan_picture_asked = {"n": 2, "theme": "light", "what": "waterfall"}
     assert lab.settle(60)
     assert lab.scan_picture["n"] == 2
-    assert "after the manifests" in lab.scan_picture["svg"]
+    assert "after pruning data files" in lab.scan_picture["svg"]
     lab.scan_range_of = {"column": 5, "by": "range"}
     assert "give column" in lab.error["text"]
     lab.scan_range_of = {"column": "none", "by": "range"}
