@@ -269,7 +269,8 @@ def test_rows_that_shared_delete_files_leave_are_estimated_if_files_are_skipped(
 
 def test_levels_and_measures_that_there_are_none_of_are_left_out() -> None:
     rooted = lab("v4-root").plan("id >= 25").waterfall()
-    assert [r.label for r in rooted.chart().rows] == ["whole table", "after pruning in the root manifest", "after deletes"]
+    labels = [r.label for r in rooted.chart().rows]
+    assert labels == ["whole table", "after pruning in the root manifest", "after deletes"]
     assert rooted.chart().columns == ("files", "bytes", "rows")
     leafy = lab("v4-leaves").plan("id >= 25").waterfall()
     assert leafy.chart().columns == ("manifests", "files", "bytes", "rows")
