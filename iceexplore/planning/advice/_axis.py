@@ -29,8 +29,9 @@ _BITS = 50
 #: contain ``1``, ``2`` and ``3`` as well.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 #: Number of bytes of each bound, after the prefix that all bounds of a column share, that are examined to find out
-#: which bytes occur in the column. 64 is more than enough: a bound is mapped to a number of at most `_BITS` (50) bits,
-#: and each byte takes at least one bit, so bytes after the first 50 never contribute to the number.
+#: which bytes occur in the column. 64 is more than enough, because bytes after the first 50 never contribute to the
+#: number to which a bound is mapped: it has at most `_BITS` (50) bits, and each byte is one digit in a number system
+#: with at least two digits, which takes at least one bit.
 _LOOKED_AT = 64
 #: If all lower bounds of a string column have fewer characters than this, they are assumed not to be truncated, because
 #: writers hardly ever truncate to so few (the default of ``write.metadata.metrics.default`` is ``truncate(16)``).

@@ -1,4 +1,4 @@
-"""Find partition fields with which a filter would prune more files, and estimate how much it would then read."""
+"""Find partition fields with which a filter would prune more files, and estimate how much a scan would then read."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Files:
 
     @cached_property
     def counts(self) -> Floats:
-        """Return the number of files in each group (by default, in each partition)."""
+        """Return the number of files in each group; a group is usually a partition."""
         return np.bincount(self.group, minlength=self.groups).astype(np.float64)
 
     def take(self, mask: Mask) -> Files:
@@ -355,12 +355,12 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     for span in wanted.spans:
         before, until = shares.around(span)
         if distinct:
-            # `span` is an interval of values that the filter selects. Of the column's values (without nulls), the share
-            # `before` is below the interval, and the share `until` is not above it. Assume that all distinct values
-            # occur equally often, so that each has the share 1 / distinct, and that the interval contains at least one
-            # of them. Then `until` is at least `before` + 1 / distinct. Intervals do not overlap, so `before` is at
-            # least `passed`, which is `until` of the previous interval. But to leave room for one value, `before` is at
-            # most 1 - 1 / distinct.
+            # Adjust `before` and `until` so that there is room for one distinct value between them. They are shares of
+            # the column's values (without nulls): those below the interval `span`, and those not above it. All distinct
+            # values are assumed to occur equally often, so each has the share 1 / distinct. For example, if there are 4
+            # distinct values, `before` 0.3 and `until` 0.35 become 0.3 and 0.55. Intervals ascend and do not overlap,
+            # so `before` is raised to `passed`, the `until` of the previous interval, if it is lower. But it is at most
+            # 1 - 1 / distinct, so that one distinct value fits between it and 1.
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until

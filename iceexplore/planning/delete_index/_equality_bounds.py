@@ -82,10 +82,10 @@ class Intervals:
     def widened(self) -> Intervals:
         """Return wider intervals, which can be compared by their ends alone.
 
-        In the result, `file_extra`, `delete_extra` and `used` are None. So that no match is missed without them, the
-        interval of a delete becomes 0 to `END` if the delete may match a null or NaN of some data file, or if the
-        column is not one of the delete's equality columns. The empty interval of a data file that has only nulls and
-        NaN becomes 0 to 0, so that it overlaps the intervals of these deletes.
+        In the result, `file_extra`, `delete_extra` and `used` are None. So that no match is missed, two kinds of
+        deletes get the interval 0 to `END`: those that may match a null or NaN of some data file, and those for which
+        the column is not an equality column. The empty interval of a data file that has only nulls and NaN becomes 0 to
+        0, so that it overlaps the intervals of these deletes.
 
         If the new intervals of a file and a delete do not overlap, the two certainly have no value in common. If they
         overlap, the two may still have no value in common. To find out, call `apart` on the old intervals.

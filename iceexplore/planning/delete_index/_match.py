@@ -116,7 +116,8 @@ class DeleteIndex:
     Attributes
     ----------
     state
-        The table state of the snapshot that the data files and deletes belong to. `result` adds problems to it.
+        The table state of the snapshot that the data files and deletes belong to. If `result` finds faults in how
+        deletes reference data files, it adds them to ``state.problems``.
     files
         The data files.
     found

@@ -18,9 +18,9 @@ __all__ = ["Found", "Scope", "Spans", "joined", "pieces", "total_of"]
 #: more, this would take too long: `joined` then excludes no pair, so readers apply more deletes than necessary, which
 #: is slower but equally correct.
 MOST_PAIRS = 1 << 25
-#: Approximate number of pairs of a data file and a delete in one chunk that `pieces` yields. The bounds are compared
-#: chunk by chunk, to limit the memory. If there are more pairs than this, `joined` first looks for the column that
-#: excludes the most pairs.
+#: Approximate number of pairs of a data file and a delete in one chunk that `pieces` yields. `joined` compares the
+#: column bounds of the pairs chunk by chunk, so that it needs less memory. If there are more pairs than this in total,
+#: it first looks for the column whose bounds exclude the most pairs, and compares only the remaining pairs one by one.
 _AT_ONCE = 1 << 20
 
 

@@ -92,9 +92,9 @@ class Clustering:
 
     @property
     def _whole(self) -> bool:
-        """Return whether the columns with measures within partitions are null in all rows, so that they are not shown.
+        """Return whether `columns` has no depths within partitions, so that the card leaves out their columns.
 
-        This is so if no spec of the table is partitioned.
+        This is so if no spec of the table is partitioned, or if `columns` has no rows.
         """
         return self.columns["partition_max_depth"].null_count == len(self.columns)
 

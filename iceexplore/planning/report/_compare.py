@@ -386,7 +386,7 @@ def _card(comparison: PlanComparison) -> Card:
             for r in alone.select(["read_by", "file_path", "partition"]).slice(0, _SHOWN).to_pylist()
         )
         left = len(alone) - len(shown)
-        note = f"{left:,} more in the comparison's .files; reasons in its .alone" if left > 0 else "reasons in .alone"
+        note = f"{left:,} more, and the reasons, in .alone of this comparison" if left > 0 else "reasons in .alone"
         tables.append(
             CardTable(
                 "Read by only one plan", ("by", "file", "partition"), shown, note, open=False, code=frozenset({1})

@@ -54,9 +54,8 @@ WHOLE_TABLE = "whole table"
 LEAF_LEVEL = "after pruning data files"
 #: Text in the column ``level`` of `levels_table`, in the row that counts what remains after row groups are pruned.
 ROW_GROUP_LEVEL = "after pruning row groups"
-#: The column ``known`` of `levels_table` contains this text if the number of bytes is ``total-files-size`` of the
-#: snapshot's summary, which includes delete files. The text is left out if, according to the summary, there are no
-#: delete files.
+#: Part of the text in the column ``known`` of `levels_table`, if the number of bytes is ``total-files-size`` of the
+#: snapshot's summary, which includes delete files, and the summary does not state that there are none.
 WITH_DELETES = "including delete files"
 
 
@@ -191,7 +190,7 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
     elif plan.appends is not None:
         sources = [f"the counts in the {root_level(plan)}s do not show which snapshot added the files"]
     else:
-        sources = [f"the {root_level(plan)} lacks some counts"]
+        sources = [f"the {root_level(plan)} does not show how many files or rows some pruned manifests have"]
     if size is None:
         size, text = _summary_bytes(plan)
         sources.append(text)
@@ -207,9 +206,11 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
     """Return the total size in bytes of all files in the plan's snapshot, and a text about this number.
 
     The size is ``total-files-size`` in the snapshot's summary, which includes delete files. It is None if the summary
-    lacks it, or if the plan is incremental. The text is for the column ``known`` of `levels_table`. It states where the
-    size comes from, such as ``bytes from the snapshot's summary``. If the size is None, the text gives the reason: the
-    manifest list (or V4 root manifest) does not count bytes.
+    lacks it, or if the plan is incremental, as the planned snapshots did not add all these files.
+
+    The text is for the column ``known`` of `levels_table`. It states where the size comes from, such as ``bytes from
+    the snapshot's summary``. If the size is None, the text states that the other source, the manifest list (or V4 root
+    manifest), does not record the sizes of data files.
     """
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))

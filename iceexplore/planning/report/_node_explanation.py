@@ -125,7 +125,8 @@ def node_evidence(nodes: PlanNodes, node_id: str) -> NodeEvidence | None:
     """
     plan = nodes.plan
     kind, _, rest = node_id.partition(":")
-    snapshot, *numbers = rest.split(":")  # compare the snapshot id as text: `isdecimal`, as below, refuses a minus sign
+    # The snapshot id may be negative. So compare it as text: the check of the other numbers refuses a minus sign.
+    snapshot, *numbers = rest.split(":")
     if not plan.roots or snapshot != str(plan.roots[0].snapshot.snapshot_id):
         return None
     if not all(n.isascii() and n.isdecimal() for n in numbers):

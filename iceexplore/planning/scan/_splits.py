@@ -406,7 +406,9 @@ def _packed(weights: list[int], options: SplitOptions) -> _Longs:
     which Java outputs them: first the bins that were closed, in the order of closing, then the remaining bins, in the
     order of opening.
     """
-    numbers = np.zeros(len(weights), dtype=np.int64)  # bin of each split; renumbered at the end
+    # The number of each weight's bin. The loop numbers bins in the order of opening. At the end, they are renumbered in
+    # the order in which Java outputs them.
+    numbers = np.zeros(len(weights), dtype=np.int64)
     open_bins: list[int] = []
     fill: list[int] = []  # total weight of the splits in each open bin
     handed_out: list[int] = []
