@@ -1,6 +1,6 @@
-"""Suggest changes to a table with which a filter would read less, and estimate how much less.
+"""Suggest changes to a table that let a scan with a given filter read less, and estimate how much less.
 
-Such changes are a sort order, partition fields, column metrics, compaction and other maintenance.
+The changes may concern the sort order, partition fields and column metrics, or be compaction or other maintenance.
 """
 
 from __future__ import annotations

@@ -226,13 +226,13 @@ class Axis:
     def prefix(self, value: str) -> tuple[float, float]:
         """Return the lowest and the highest of the numbers that represent texts which begin with ``value``.
 
-        The results depend on `shared`, the prefix of all bounds. Let this prefix be ``user-``. Then there are three
-        cases:
+        All bounds begin with the same text, `shared`. A number has one digit for each byte after this text (see
+        `Axis`). Let `shared` be ``user-``. Then there are three cases:
 
-        - ``value`` begins with ``user-``. The results are the lowest and the highest number with the digits of
-          ``value`` at their beginning.
-        - ``value`` is a beginning of the prefix, such as ``us``. All bounds begin with it, so the results enclose the
-          numbers of all bounds.
+        - ``value`` begins with ``user-``, such as ``user-4``. Its digits are followed by the lowest digit in all other
+          places for the first result, and by the highest digit for the second.
+        - ``value`` is shorter than ``user-`` and is the beginning of it, such as ``us``. All bounds begin with
+          ``value``, so the results enclose the numbers of all bounds.
         - ``value`` is any other text, such as ``admin``. No bound begins with it, so both results are its `number`.
         """
         data, low = _encoded(value), self.number(value)

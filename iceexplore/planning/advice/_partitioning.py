@@ -278,10 +278,11 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
     before = -np.inf
     low, high = float(np.nanmin(own.low)), float(np.nanmax(own.high))
     for span in wanted.spans:
-        # With the new partition field, each unit, such as a day, becomes a partition. The scan is assumed to read whole
-        # partitions: for `span`, an interval of values that the filter selects, the units numbered `first` to `end`.
-        # Values beyond the column's bounds (`low`, `high`) do not occur, so they add no units. If the previous interval
-        # ended in unit `first`, that unit has been counted already, so begin with the next one.
+        # Find the units, numbered `first` to `end`, that the scan reads for `span`, an interval of values that the
+        # filter selects. With the new partition field, each unit, such as a day, is a partition, and the scan is
+        # assumed to read whole partitions. Values beyond the column's bounds (`low`, `high`) do not occur, so they add
+        # no units. If the previous interval ended in unit `first`, that unit has been counted already, so begin with
+        # the next one.
         first, end = units.number(np.array([max(span.low, low), min(span.high, high)]))
         first = max(first, before + 1)
         if end < first:

@@ -146,8 +146,8 @@ def cut_bounds(
         "bounds",
         f"write full bounds of {column}",
         f"bounds of {column} are truncated to {longest} characters, but the filter has longer values: "
-        f"{amount(gone, 'file')} ({human_bytes(lost)}) {'has' if gone == 1 else 'have'} a bound that was truncated "
-        f"after the first {longest} characters of such a value, so this bound cannot exclude its file.",
+        f"in {amount(gone, 'file')} ({human_bytes(lost)}), the lowest or highest value may begin with the same "
+        f"{longest} characters as such a value, so the truncated bound cannot exclude the file.",
         now,
         Reading(now.files - gone, now.bytes - lost),
         basis="at most",

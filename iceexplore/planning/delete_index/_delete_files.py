@@ -1,6 +1,6 @@
 """Read the live delete files and deletion vectors of a snapshot as one batch.
 
-If data files are given, delete manifests that certainly do not apply to them are not read.
+If data files are given, manifests whose deletes certainly apply to none of these files are not read.
 """
 
 from __future__ import annotations

@@ -303,7 +303,9 @@ def _head(values: Strings) -> Strings:
 
 
 def _odd(values: Strings) -> Mask:
-    """Return which locations are null or not normalized, so that their paths must not be compared as text.
+    """Return a mask: True if a location is null or not normalized.
+
+    The paths of such locations cannot be compared as text: for example, ``/a/./b`` and ``/a/b`` may be the same file.
 
     These are not normalized: paths that contain ``//``, ``/./`` or ``/../``, or end with a slash; locations without a
     path, such as ``s3://bucket``; and ``file://`` without a third slash.

@@ -112,11 +112,13 @@ class ManifestMetricsSources:
         self._root = root
         self._rows = np.asarray(rows, np.int64)
         self._statistics = statistics
-        # A V4 manifest may hold deletes of several partition specs. If one of these specs lacks a partition field, the
-        # root manifest's metrics of this field do not describe the deletes of that spec, and thus prove nothing about
-        # the manifest. So for delete manifests in a V4 root (`_mixed`), a partition field is used only if every spec of
-        # the table has it (see `_bounds`). Callers pass ``statistics=False`` for delete manifests, and only for these:
-        # column metrics of delete files do not describe the deleted rows.
+        # True for delete manifests in a V4 root manifest. Callers pass ``statistics=False`` for delete manifests, and
+        # only for these, because column metrics of delete files do not describe the deleted rows.
+        #
+        # A V4 delete manifest may hold deletes of several partition specs. If one of these specs lacks a partition
+        # field, the root manifest's metrics of this field do not describe the deletes of that spec, and thus prove
+        # nothing about the manifest. So if `_mixed` is true, a partition field is used only if every spec of the table
+        # has it (see `_bounds`).
         self._mixed = not statistics and root.dialect.has_root_manifest
         self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
         self._columns: dict[int, ColumnMetrics | None] = {}

@@ -322,10 +322,11 @@ def _stops(
     Also return two predicates per stop: for a lower and for an upper edge at this stop. For the stop 5 of the column
     ``id``, these are usually ``id >= 5`` and ``id <= 5``.
 
-    The present edges of the filter's range are always stops. Another value is left out if one of its predicates has no
-    projection to a partition field of the column, although predicates of other stops have one. An example is a value
-    for which the transform ``truncate`` overflows. With an edge at this value, the partition field would exclude no
-    file. So the plan could read a file there that it skips with a wider range, which would confuse users.
+    The present edges of the filter's range are always stops. Some other values are left out, because the map would
+    confuse users there: with an edge at such a value, the plan could read a file that it skips if the range is wider.
+    This is so if one of the value's predicates has no projection to a partition field of the column, although
+    predicates of other stops have one. Then the field excludes no file by this predicate. An example is a value for
+    which the transform ``truncate`` overflows.
 
     Parameters
     ----------

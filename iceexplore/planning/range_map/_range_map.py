@@ -262,16 +262,17 @@ class RangeMap(RangePicture):
 
 
 def cells_of(found: RangeMap) -> RangeCells:
-    """Return the cells to draw for a range map: each is a rectangle that represents one or more files with a range.
+    """Return the cells to draw for a range map: each is a rectangle that represents one or more files.
 
-    If at most `DRAWN` files have a range, each file is a cell in a row of its own.
+    Only files whose range of column values is known are drawn. If there are at most `DRAWN` of them, each file is a
+    cell in a row of its own.
 
     Otherwise, the files are distributed over at most `_ROWS` rows. One cell represents all files with the same row, the
     same range, the same `RangeMap.verdict` (whether the plan reads the file, or why not) and the same `RangeMap.open`
-    (whether the other conditions of the filter let the plan read it). If this makes more than `_CELLS` cells, it is
-    tried again with coarser ranges, then with fewer rows. A range goes from one stop (a value on the picture's axis) to
-    another; a coarser range is rounded outwards to every 2nd, 4th or 8th stop. The last try has a single row, and its
-    result is returned even if it has more cells.
+    (whether the plan would read the file if the filter did not limit the column to a range). If this makes more than
+    `_CELLS` cells, it is tried again with coarser ranges, then with fewer rows. A range goes from one stop (a value on
+    the picture's axis) to another; a coarser range is rounded outwards to every 2nd, 4th or 8th stop. The last try has
+    a single row, and its result is returned even if it has more cells.
     """
     order = found.order
     if not found.is_binned:

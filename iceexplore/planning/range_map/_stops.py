@@ -209,7 +209,7 @@ def _sampled(values: AnyArray) -> list[Any]:
     some = there if step == 1 else there.take(build.array(np.arange(0, len(there), step)))
     found = [ends["min"].as_py(), ends["max"].as_py(), *pc.unique(some).to_pylist()]
     # A bound may have a million characters, so cut it to `_LONGEST`. The shortened text may be in no row. That does no
-    # harm: a filter can be compared with it all the same.
+    # harm: a filter such as ``name >= 'abc'`` is valid even if no row has the value ``abc``.
     return sorted(v[:_LONGEST] if isinstance(v, (str, bytes)) else v for v in found)
 
 

@@ -78,10 +78,10 @@ def examples_of(state: TableState) -> Examples:
 
 
 def _first_leaf(state: TableState) -> Manifest | None:
-    """Return the first live data manifest; None if there is none.
+    """Return the first data manifest that has a live data file; None if none is found.
 
-    If the root manifest of a V4 table lists data files itself, the result is a `Manifest` object that contains the root
-    manifest's entries for files, but not its entries for manifests.
+    At most `_MANIFESTS` data manifests are read. If the root manifest of a V4 table itself lists a live data file, the
+    result is instead a `Manifest` object with the root manifest's entries for files, without its entries for manifests.
     """
     root = state.root()
     if root is None:

@@ -170,7 +170,7 @@ class _Drawing:
         plan = self.plan
         snapshot, appends = plan.state.snapshot, plan.appends
         if appends is not None:
-            start = "since the oldest snapshot" if appends.after is None else f"after {appends.after}"
+            start = "from the oldest snapshot" if appends.after is None else f"after {appends.after}"
             lines = [f"appends {start}", f"up to {appends.last.snapshot_id}"]
         else:
             lines = ["no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"]

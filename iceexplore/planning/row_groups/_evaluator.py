@@ -233,14 +233,14 @@ def _walk(
 def _all_of(reasons: Sequence[Reason | None]) -> Reason | None:
     """Return why no row of a row group matches an ``or``, by joining the reasons for its branches.
 
-    The texts ``term``, ``by`` and ``why`` of the reasons are joined. If all reasons have the same ``column``, the
-    result has the column, bounds and null count of the first reason. If the columns differ, the result has None for
-    these attributes.
+    This is called only if no branch matches a row. The texts ``term``, ``by`` and ``why`` of the reasons are joined. If
+    all reasons have the same ``column``, the result has the column, bounds and null count of the first reason. If the
+    columns differ, the result has None for these attributes.
 
     Parameters
     ----------
     reasons
-        For each branch of the ``or``, the reason why no row matches the branch. Items that are None are skipped.
+        For each branch of the ``or``, the reason why no row matches the branch. An item that is None is left out.
 
     Returns
     -------

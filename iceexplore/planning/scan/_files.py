@@ -167,12 +167,14 @@ def pick(
 
 
 def count_leaf(scan: RootScan, leaf: Manifest) -> tuple[int, int, int]:
-    """Count the files of one manifest that the plan would read if it had no filter.
+    """Count the data files of one manifest that the plan would read if it had no filter.
+
+    These are the live data files; in an incremental plan, only those that a planned snapshot added.
 
     Returns
     -------
     tuple
-        The number of these data files, and the sums of their record counts and of their sizes in bytes.
+        The number of these files, and the sums of their record counts and of their sizes in bytes.
     """
     return _counts(leaf.entries.filter(candidates(scan, leaf)))
 
