@@ -334,10 +334,11 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
         there
             Mask of the groups whose files are counted.
         points
-            How many single values the filter selects in the range, such as 2 for ``a in (1, 9)``; 0 if it selects the
-            whole range or one value. Files between these values are not read, so at most one file per value is counted
-            in a group. But if the column's number of distinct values (``distinct``) is known, one value may fill
-            several files: then the limit per value is the group's number of files divided by ``distinct``, rounded up.
+            The number of single values, if the filter selects several of them in the range, such as 2 for
+            ``a in (1, 9)``. Files between these values are not read, so at most one file per value is counted in a
+            group. But if the column's number of distinct values (``distinct``) is known, one value may fill several
+            files: then the limit per value is the group's number of files divided by ``distinct``, rounded up. If the
+            filter selects the whole range or only one value, ``points`` is 0, and all files of the range are counted.
         """
         nonlocal last, read
         begin = np.minimum(np.floor(first * count + 1e-9), count - 1)

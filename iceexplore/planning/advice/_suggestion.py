@@ -123,7 +123,7 @@ _WORTH = 0.9
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A change that would help a filter.
+    """A suggested change of a table, after which a scan with the filter would read less.
 
     Attributes
     ----------

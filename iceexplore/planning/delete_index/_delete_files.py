@@ -226,8 +226,9 @@ class DeleteFiles:
         Data sequence numbers; null counts as 0.
     referenced
         Location of the data file to which all positions in a deletion vector or position delete file belong. It is the
-        value of the entry's field ``referenced_file``. If that is missing, it is the lower bound of ``file_path``,
-        provided that the upper bound is equal. It is null if neither is known, and for equality deletes.
+        value of the entry's field 143, ``referenced_data_file`` (the column ``referenced_file`` of `batch`). If that is
+        missing or empty, it is the lower bound of ``file_path``, provided that the upper bound is equal. It is null if
+        neither is known, and for equality deletes.
     by_bounds
         True where `referenced` was read from the bounds of ``file_path``.
     skipped

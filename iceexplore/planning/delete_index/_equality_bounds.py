@@ -226,10 +226,10 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
 
 
 def cut_off(metadata: TableMetadata, column: int | None, values: AnyArray) -> Mask:
-    """Return which bounds of texts or bytes may be truncated, judging by their length.
+    """Return a mask of the bounds of a column: True for those that may be truncated, judging by their length.
 
-    A bound may be truncated if it has one of the lengths to which writers truncate bounds: see `_cuts`. Bounds of other
-    types are never truncated.
+    A string or binary bound may be truncated if it has one of the lengths to which writers truncate bounds: see
+    `_cuts`. Bounds of other types are never truncated.
 
     Parameters
     ----------

@@ -59,9 +59,10 @@ def match_deletes(
     - A deletion vector references no data file: it does not apply.
     - A delete references a data file in another partition, or one with a higher data sequence number: the delete does
       not apply.
-    - The location that a delete references and the location in the data file's entry differ, even in canonical form
-      (where ``s3a://b/x`` is ``s3://b/x``, for example). But they are equal without scheme and authority or, in a moved
-      table, resolve to the same real file: the delete applies.
+    - A delete references its data file by another location than that in the data file's entry, even in canonical form
+      (in which ``s3a://b/x`` becomes ``s3://b/x``, for example): the delete applies. Two such locations are taken for
+      the same file if, in a moved table, they resolve to the same real file, or if they differ only in scheme or
+      authority and no other live data file can be meant (see `named_files`).
 
     Parameters
     ----------
@@ -243,10 +244,10 @@ class DeleteIndex:
 
     @property
     def position_scope(self) -> Scope:
-        """Return the input for pairing position delete files with all data files of their partition.
+        """Return the position delete files that may apply to several data files, and the data files to pair them with.
 
-        Only the position delete files that may apply to several data files (`of_partition`) are paired. `joined` makes
-        the pairs, and leaves out data files with a higher sequence number than the delete.
+        The function `joined` makes the pairs from this result. It pairs each of these deletes (see `of_partition`) with
+        the data files of its partition whose sequence number is not above the delete's.
         """
         rows = np.flatnonzero(self.of_partition)
         return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)

@@ -220,13 +220,14 @@ def path_intervals(
     """Return the locations of data files, and the bounds of ``file_path`` of deletes, as intervals of paths.
 
     The path is the location without scheme and authority. The interval of a data file is its own path; the interval of
-    a delete goes from the lower bound to the upper bound, and includes every path that begins with the upper bound. If
-    the intervals do not overlap, the delete does not apply to the data file.
+    a delete goes from the lower bound to the upper bound. If the intervals do not overlap, the delete does not apply to
+    the data file.
 
     To be safe, a delete gets the widest interval, which overlaps every other, if its bounds are doubtful: one of them
-    is missing, may be truncated or is not normalized (for example, it contains ``//``); the lower one is above the
-    upper one; or their schemes or authorities differ. A data file whose location is not normalized gets the widest
-    interval too.
+    is missing, may be truncated (see ``cut``) or is not normalized (for example, it contains ``//``); the lower one is
+    above the upper one; or their schemes or authorities differ. A data file whose location is not normalized gets the
+    widest interval too. Every other interval of a delete includes all paths that begin with the upper bound, in case a
+    writer has truncated it to a length that ``cut`` does not recognize.
 
     Parameters
     ----------
@@ -248,8 +249,9 @@ def path_intervals(
     known &= ~_odd(low) & ~_odd(high) & ~cut(low) & ~cut(high)
     if prefixes:
         mine, lows, highs = (_prefix_of(values, prefixes) for values in (locations, low, high))
-        # `mine` has, for each data file, the index in `prefixes` of the prefix that its location is under; -1 if it is
-        # under none. `usual` is the most frequent of these indices other than -1.
+        # Compare only paths under one prefix, the one with the most data files: `usual` is its index in `prefixes`. All
+        # other data files and deletes get the widest interval. `mine` has the index of each data file's prefix; -1 if
+        # its location is under none.
         usual = np.bincount(mine + 1, minlength=2)[1:].argmax()
         free |= mine != usual
         known &= (lows == usual) & (highs == usual)

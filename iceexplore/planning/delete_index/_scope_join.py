@@ -206,14 +206,14 @@ def total_of(spans: Spans) -> int:
 
 
 def pieces(spans: Spans) -> Iterator[tuple[Ints, Ints]]:
-    """Yield all pairs of ``spans`` in chunks of about `_AT_ONCE` pairs; each chunk is two arrays of equal length.
+    """Yield all pairs in ``spans``, in chunks of about `_AT_ONCE` pairs.
 
-    Item ``i`` of both arrays is one pair. Usually, ``spans`` lists deletes per data file: then the first array has row
-    numbers of data files, and the second has row numbers of deletes. The second result of `Scope.overlapping` lists
-    data files per delete: then the first array has indices into `Scope.deletes`, and the second has row numbers of data
-    files.
+    A chunk is two arrays of equal length, with one item per pair. The first has the number of a slice in ``spans``, the
+    second an item of this slice. For example, if slice 0 is ``[7, 9]`` and slice 1 is ``[9]``, the arrays are
+    ``[0, 0, 1]`` and ``[7, 9, 9]``. Usually, these are row numbers of data files and of deletes. For the second result
+    of `Scope.overlapping`, they are indices into `Scope.deletes` and row numbers of data files.
 
-    All pairs with the same item of the first array are in one chunk, so a chunk may have more than `_AT_ONCE` pairs.
+    All pairs of a slice are in the same chunk, so a chunk may have more than `_AT_ONCE` pairs.
     """
     sizes = np.maximum(spans.stop - spans.start, 0)
     ends = np.cumsum(sizes)

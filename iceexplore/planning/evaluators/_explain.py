@@ -333,7 +333,7 @@ def _other_partition(wanted: Filter, thing: str) -> _Constant:
     that the explanation uses: ``file`` or ``manifest``.
     """
     text = f"partition {dict(wanted.partition)}"
-    return _Constant(text, "partition", f"the {thing} has no row in partition {dict(wanted.partition)}")
+    return _Constant(text, "partition", f"the {thing} has no row with the partition values {dict(wanted.partition)}")
 
 
 @dataclass

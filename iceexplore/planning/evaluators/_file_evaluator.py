@@ -78,7 +78,7 @@ class MetricsSource:
     def may(self) -> Mask:
         """Return a mask of the files or manifests: False where the metrics prove that no row satisfies the predicate.
 
-        The predicate is P in the description of `MetricsSource`: the original one, not its projection.
+        This is the predicate of the filter (P in the description of `MetricsSource`), not its projection.
         """
         if self.inclusive is None:
             return np.ones(len(self.evidence), np.bool_)

@@ -101,7 +101,10 @@ def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
 
 
 def _tuples(files: EntryBatch) -> dict[str, AnyArray]:
-    """Return the files' spec ids (key ``spec``), and the values of each partition field (key: its field id as text)."""
+    """Return the partition spec ids and partition values of files, as a dict of arrays with one item per file.
+
+    The key ``spec`` has the spec ids. For the values of a partition field, the key is the field id as text.
+    """
     keys = {"spec": whole(files.entries["partition_spec_id"])}
     if files.partition is not None:
         keys |= {f.name: pc.struct_field(files.partition, [i]) for i, f in enumerate(files.partition.type)}

@@ -91,10 +91,10 @@ class StopPredicates:
 
     @classmethod
     def of(cls, stops: Stops, field_id: int, name: str, kind: Type) -> StopPredicates:
-        """Build two predicates per stop: one for a lower edge at the stop, one for an upper edge.
+        """Build two predicates per stop: one for a range that begins at the stop, one for a range that ends there.
 
-        A stop is a value to which users can move an edge of the filter's range. For the stop 5 of the column ``id``,
-        the predicates are usually ``id >= 5`` and ``id <= 5``.
+        A stop is a value to which users can move an end of the filter's range. For the stop 5 of the column ``id``, the
+        predicates are ``id >= 5`` and ``id <= 5``, unless the plan's own filter has ``id > 5`` or ``id < 5``.
 
         Parameters
         ----------

@@ -42,9 +42,9 @@ _CROWDED = 10
 #: ``id < 1000``, the axis is extended towards it, at each end by at most this fraction. A literal that is still outside
 #: is drawn at the end of the axis.
 _ROOM = 0.15
-#: Bounds of files are cut to this length before they become stops (values to which a user can move a limit of the
-#: filter, such as the 5 in ``id >= 5``). The length is in characters for a string column, and in bytes for a binary
-#: column.
+#: Bounds of files are cut to this length before they become stops (values to which a user can move an end of the
+#: filter's range, such as the 5 in ``id >= 5``). The length is in characters for a string column, and in bytes for a
+#: binary column.
 _LONGEST = 64
 _SECOND = 1_000_000
 #: Possible distances between two neighboring stops (values to which a user can move an end of the filter's range, such

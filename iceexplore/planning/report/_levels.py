@@ -79,9 +79,10 @@ def root_level(plan: PlannedScan) -> str:
 
 
 def root_level_label(plan: PlannedScan) -> str:
-    """Return the name of this level in the column ``level`` of `levels_table`.
+    """Return the name, in the column ``level`` of `levels_table`, of the step of planning that prunes whole manifests.
 
-    A V4 root manifest may list data files itself. They are pruned together with the manifests that it lists.
+    The name of this level differs in V4, because a V4 root manifest may list data files itself. They are pruned
+    together with the manifests that it lists.
     """
     return "after pruning in the root manifest" if root_level(plan) == "root manifest" else "after pruning manifests"
 
@@ -142,9 +143,9 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
     if not len(rows):
         return []
     if scan.added_by is not None:
-        # An incremental plan counts only the files that the planned snapshots added. A manifest may also have existing
-        # files from other snapshots. The manifest list (or V4 root manifest) counts them without their snapshots, so
-        # the numbers for this plan are unknown.
+        # The plan is incremental: it counts only the files that were added by the snapshots it covers. But a manifest
+        # may also have files of other snapshots, and the manifest list (V4: root manifest) does not count files by
+        # snapshot. So the numbers are unknown.
         return [Counts(None, None, None)] * len(rows)
     removals = Removals(scan.root)
     picked = scan.root.entries.select(["location", "manifest_stats"]).take(build.array(rows))

@@ -115,7 +115,7 @@ class Waterfall(BarPicture):
 
 
 def _bar(unit: str, value: int | None, before: _Measure, inexact: str) -> Bar | None:
-    """Return a bar for the number of files (or bytes, ...) that remain after one level, which is a step of planning.
+    """Return a bar for the number of files (or bytes, ...) that remain after one step of planning (a level).
 
     The text of the bar is, for example, ``1,200 (33 %)``. The percentage is the number divided by that of the previous
     level. It is left out if the previous number (see ``before``) is None or inexact, or if the number did not decrease.
@@ -128,8 +128,8 @@ def _bar(unit: str, value: int | None, before: _Measure, inexact: str) -> Bar | 
         The number that remains after the level; None if it is unknown. In this case, the result is None for manifests
         and row groups, and an empty bar with the text ``not known`` for the other units.
     before
-        A pair: the number that remained after the previous level, and whether it is inexact. If it is unknown, the pair
-        is of the nearest earlier level with a known number; if there is no such level, the number is None.
+        The number that remains after the previous level, and whether it is inexact. If this number is unknown, both are
+        those of the nearest earlier level with a known number. If there is no such level, the number is None.
     inexact
         The beginning of the text: ``up to`` if ``value`` is only an upper limit, ``about`` if it is an estimate, each
         with a space; empty if ``value`` is exact. If ``value`` is 0, ``up to`` is left out, because no number is less.

@@ -20,8 +20,8 @@ _BLOCK = 32
 #: Maximum size of a Bloom filter without its header, in bytes. The limit is the same as in parquet-mr
 #: (``UPPER_BOUND_BYTES``) and in Arrow C++ (``kMaximumBloomFilterBytes``).
 _MAX_BYTES = 128 * 1024 * 1024
-#: Maximum size of a Bloom filter's header, in bytes. Most headers have about 15 bytes; 256 is the number that Arrow C++
-#: reads at first to find the header (``kBloomFilterHeaderSizeGuess``).
+#: Maximum size of a Bloom filter's header, in bytes. Most headers have about 15 bytes. Arrow C++ also expects the
+#: header in the first 256 bytes that it reads (``kBloomFilterHeaderSizeGuess``).
 _HEADER = 256
 _SALT = np.array(
     [0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31], np.uint32
