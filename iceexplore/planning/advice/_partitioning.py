@@ -125,19 +125,19 @@ _RARE = 6
 
 @dataclass(frozen=True)
 class Candidate:
-    """A partition field, and an estimate of what the filter would read with it.
+    """A possible new partition field, and an estimate of what a scan with the filter would read if the table had it.
 
     Attributes
     ----------
     transform
         The field's transform.
     after
-        The number of files that the filter would read, and their bytes.
+        The number of data files that the scan would read, and their bytes.
     files
         The number of data files that the whole table would have.
     assumes
-        The assumptions of the estimate, as text. One is left out because every estimate makes it: the values in a file
-        are spread evenly between its bounds. The text is empty if there are no other assumptions.
+        The special assumptions of the estimate, as text; empty if there are none. The usual assumption, that values are
+        spread evenly between the bounds of each file, is not listed.
     """
 
     transform: Transform

@@ -134,16 +134,16 @@ class Spread:
 
     @classmethod
     def of(cls, stats: pa.StructArray) -> Spread | None:
-        """Build a spread from one column's metrics.
+        """Convert one column's bounds to numbers, and compute the share of nulls and NaN in each data file.
 
-        Return None if values of the column's type cannot be mapped to numbers, or if no file has usable bounds: both
-        known and finite, and the lower one not above the upper.
+        Return None if values of the column's type cannot be mapped to numbers, or if no file has usable bounds. Bounds
+        are usable if both are known and finite, and the lower one is not above the upper one.
 
         Parameters
         ----------
         stats
-            One row per data file, with the fields ``lower``, ``upper``, ``value_count``, ``null_count`` and
-            ``nan_count``: a value of `EntryBatch.stats`.
+            The column's metrics, from `EntryBatch.stats`. There is one row per data file, with the fields ``lower``,
+            ``upper``, ``value_count``, ``null_count`` and ``nan_count``.
         """
         lower, upper = (pc.struct_field(stats, name) for name in ("lower", "upper"))
         axis = Axis.of(lower, upper)

@@ -283,8 +283,8 @@ def _beyond(upper: AnyArray) -> AnyArray:
     value continues with so many of them. Bounds of other types are not changed.
     """
     if pa.types.is_string(upper.type):
-        # UTF-8 never contains the byte 0xff. So the bound, with this byte appended, is above all texts that begin with
-        # the bound.
+        # With one byte 0xff appended, the bound is above all texts that begin with it, because UTF-8 does not contain
+        # this byte. So a truncated bound is again at least as high as the column's values.
         return pc.binary_join_element_wise(upper.cast(pa.binary()), b"\xff", b"")
     if pa.types.is_binary(upper.type):
         return pc.binary_join_element_wise(upper, b"\xff" * 64, b"")

@@ -379,10 +379,10 @@ class _Scopes:
         self.reached = self._reached()
 
     def _reached(self) -> Mask:
-        """Return a mask: True for each delete whose partition and sequence number let it apply to some data file.
+        """Return a mask: True for each delete that may apply to a data file of the plan.
 
-        If the delete references one data file, only this file counts. The mask is False for equality deletes that the
-        filter excludes.
+        Only partitions and sequence numbers are compared. But for a delete that references one data file, only this
+        file is considered, and the mask is False for equality deletes that the filter excludes.
         """
         m = self.matching
         out = np.zeros(len(m.found), dtype=bool)

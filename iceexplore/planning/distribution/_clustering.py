@@ -86,7 +86,7 @@ class Clustering:
             for row in build.to_pylist(self.columns)
         ]  # fmt: skip
         names = ["column", "files with bounds", "average depth", "max depth", "average overlaps"]
-        names += [] if self._whole else ["average depth in partition", "max depth in partition"]
+        names += [] if self._whole else ["average depth within partitions", "max depth within partitions"]
         right = frozenset(range(1, len(names)))
         return CardTable("Clustering", tuple(names), tuple(rows), code=frozenset({0}), right=right)
 
@@ -176,7 +176,7 @@ def _wanted(metadata: TableMetadata, schema: Schema, columns: Iterable[str] | No
     ----------
     columns
         The names that the caller chose. If None, the columns of the table's sort order are returned or, if it has none,
-        all columns that `_columns` returns.
+        all primitive columns that are not inside a list or map.
 
     Returns
     -------

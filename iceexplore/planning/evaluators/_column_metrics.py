@@ -234,7 +234,10 @@ def _without(values: AnyArray, gone: Mask) -> AnyArray:
 
 
 def _uncrossed(lower: AnyArray, upper: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return the bounds, with both set to null where the lower bound is above the upper bound."""
+    """Return the bounds, with both set to null (unknown) where the lower bound is above the upper bound.
+
+    At least one of two such bounds is wrong, so neither is used to prune. Bounds of nested types are not checked.
+    """
     if pa.types.is_null(lower.type) or pa.types.is_nested(lower.type):
         return lower, upper
     crossed = known(pc.greater(comparable(lower), comparable(upper)))

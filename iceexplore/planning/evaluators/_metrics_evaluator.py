@@ -77,7 +77,8 @@ def may_match(p: Predicate, e: ColumnMetrics) -> Mask:
 def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
     """Return a mask, one value per file or manifest: True where null and NaN counts prove that no row matches.
 
-    For example, no row matches ``id != 5`` if ``id`` is null in all rows. Bounds are not used, see `bounds_deny`.
+    For example, no row matches ``id != 5`` if ``id`` is null in all rows, because null satisfies no comparison, not
+    even ``!=``, as in SQL. Bounds are not used, see `bounds_deny`.
 
     Parameters
     ----------

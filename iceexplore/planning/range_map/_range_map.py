@@ -300,13 +300,13 @@ def cells_of(found: RangeMap) -> RangeCells:
 def exact_cells(found: RangeMap) -> RangeCells:
     """Merge similar files of a range map into cells for counting.
 
-    A cell consists of all files with the same range, the same `RangeMap.verdict` (whether the plan reads the file, or
-    why not) and the same `RangeMap.open` (whether the other conditions of the filter let the plan read the file). Files
-    without a range are left out.
+    The filter limits the column to a range. While a user moves an edge of this range, the number of files that the plan
+    would read is computed from the cells. It must be exact, so the files' ranges are not rounded, as they may be in
+    `cells_of`.
 
-    While a user moves an edge of the filter's range, the number of files that the plan would read is computed from
-    these cells. The number must be exact, so ranges are not rounded, as they may be in `cells_of`. The cells are not
-    drawn, so the ``row`` of each (its row in the picture) is 0.
+    A cell consists of all files with the same range, the same `RangeMap.verdict` (whether the plan reads the file, or
+    why not) and the same `RangeMap.open` (whether the plan would read the file for the filter without its range). Files
+    without a range are left out. The cells are not drawn, so the ``row`` of each (its row in the picture) is 0.
     """
     order = found.order
     return _grouped(found, order, np.zeros(len(order), np.int64), found.first[order], found.last[order])
@@ -396,7 +396,11 @@ def _drawn(found: RangeMap) -> RangeChart:
         counts = np.bincount(found.verdict[found.kind == number], minlength=len(VERDICTS))
         if number and counts.any():
             strips.append(RangeStrip(name, tuple(counts.tolist())))
-    what = {"range": "the start of their range", "partition": "partition", "snapshot": "the snapshot that added them"}
+    what = {
+        "range": "the start of their range",
+        "partition": "their partition",
+        "snapshot": "the snapshot that added them",
+    }
     unit = "darker: more files" if found.is_binned else "a line per file"
     return RangeChart(
         title=f"{found.title}: {found.column} in {len(found):,} files",

@@ -61,7 +61,8 @@ class Spans:
     def and_(self, other: Spans) -> Spans:
         """Intersect, for each file, its range in ``self`` with its range in ``other``.
 
-        An unknown range is stored as unlimited. So the intersection is known (`known`) if one of the two ranges is.
+        The intersection is known (`known`) if at least one of the two ranges is: an unknown range contains all stops,
+        so the intersection is then the other range.
         """
         return Spans(np.maximum(self.first, other.first), np.minimum(self.last, other.last), self.known | other.known)
 
@@ -157,16 +158,16 @@ class StopPredicates:
         return out
 
     def unusable(self, sources: Sequence[MetricsSource]) -> set[int]:
-        """Return the indices of the stops that users should not be offered, as a partition field has no effect there.
+        """Return the indices of stops not to offer to users, because predicates cannot be projected there.
 
-        A stop is a value to which users can move the lower or upper edge of the filter's range. The edge is then a
-        predicate such as ``id >= 10``. A partition field excludes files by the projection of this predicate. At a few
-        stops, there may be no projection, for example because the transform ``truncate`` would overflow. With the edge
-        at such a stop, the plan could read a file that it skips when the range is wider. Users would not understand
-        this.
+        A stop is a value to which users can move the lower or upper edge of the filter's range. Each stop has two
+        predicates, such as ``id >= 10`` for a lower edge and ``id <= 10`` for an upper edge. If one of them has no
+        projection to a partition field, for example because the transform ``truncate`` would overflow, the field
+        excludes no file by this edge. At other stops, the same edge may have a projection. Users would then be
+        surprised: with a narrower range, the plan could read a file that it skips with a wider one.
 
-        If an edge has no projection to a partition field at any stop, the field never excludes a file by this edge.
-        Then no stop is returned for this field and edge.
+        So a stop is returned if its predicate for an edge has no projection to a partition field, but the predicate of
+        some other stop for the same edge has one.
 
         Parameters
         ----------

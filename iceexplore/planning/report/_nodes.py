@@ -196,14 +196,16 @@ class PlanNodes:
         return self._starts.get(self._row(node_id), 0)
 
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
-        """Return the deletes that apply to the shown data files, and the number of such deletes that are left out.
+        """Return deletes that apply to the shown data files, and the number of the others that apply to these files.
 
         At most ``most`` deletes are returned. A data file can have very many delete files, so not all of them are
         considered, but only the deletion vector of each data file, its first N position delete files and its first N
         equality delete files. N is ``max(most, MOST_OF_A_FILE)``.
 
         To find the node ids of the deletes, the manifests that list them are searched. A delete that is not found is
-        left out, too. The manifests are usually still in the cache, so they are not read again.
+        not returned. The manifests are usually still in the cache, so they are not read again.
+
+        The number includes all deletes that are not returned, for any of these reasons.
 
         Parameters
         ----------

@@ -153,7 +153,7 @@ def _fold(group: Mapping[str, Any], why: pa.Table, what: str) -> Cut:
         return _one(first, what)
     text, more = evidence(first), group["ranges"] - 1
     if more:
-        text += f" in the first of them; {amount(more, 'other range')} not shown"
+        text += f" in the first one skipped; {amount(more, 'other range')} not shown"
     files, rows, size = (
         group[f"{name}_sum"] if group[f"{name}_count"] == count else None for name in ("files", "rows", "bytes")
     )

@@ -31,12 +31,13 @@ __all__ = [
 class LeafScan:
     """Counts of the data files in one manifest: how many a scan without a filter would read, and how many are kept.
 
-    A V4 root may list data files itself. They are counted like the files of one more manifest.
+    The root, which lists the manifests, is a manifest list or V4 root manifest. A V4 root may list data files itself.
+    They are counted like the files of one more manifest.
 
     Attributes
     ----------
     scan
-        Index of the manifest's root among the plan's roots.
+        Index of the manifest's root among the plan's roots; 0 unless the plan is incremental.
     root_row
         Row number of the manifest in the root; None for the files that a V4 root lists itself.
     location

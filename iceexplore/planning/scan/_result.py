@@ -98,7 +98,7 @@ class PlannedScan:
         There are two kinds of reasons:
 
         - Problems that were found when metadata was read, if they affect this plan. For example, the totals in the
-          summary of the snapshot differ from those in its root.
+          snapshot's summary differ from those in its manifest list.
         - Problems that `Table.check` has found in the planned snapshot.
 
         Manifests that could not be read are reported in `notes`, not here.

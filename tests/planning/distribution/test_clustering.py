@@ -60,7 +60,8 @@ def test_partitions_are_measured_apart(lab: ix.Lab) -> None:
     assert (rows["k"]["constant"], rows["k"]["max_depth"]) == (6, 3)
     assert rows["s.x"]["constant"] == 6
     assert len(found.to_pandas()) == 4
-    assert "average depth in partition" in repr(found) and "average depth in partition" in found._repr_html_()
+    name = "average depth within partitions"
+    assert name in repr(found) and name in found._repr_html_()
 
 
 def test_only_files_of_a_plan_count(lab: ix.Lab) -> None:

@@ -55,7 +55,7 @@ def test_folds_say_the_rows_and_bytes_that_they_hold() -> None:
     assert len(folds) == 5
     rows = [int(m[1]) for n in folds if (m := re.search(r"(\d+) rows", n.lines[-1]))]
     assert sum(rows) == plan.skipped["rows"].sum() == 50
-    assert folds[0].lines[1] == "bounds: id is 40 to 49 in the first of them; 2 other ranges not shown"
+    assert folds[0].lines[1] == "bounds: id is 40 to 49 in the first one skipped; 2 other ranges not shown"
 
 
 def test_a_null_a_range_and_one_value_of_a_partition_are_described() -> None:
