@@ -147,9 +147,10 @@ def plan_scan(
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
     """Return which manifests `plan_scan` reads with a filter: their row numbers in the root.
 
-    The root is the snapshot's manifest list or V4 root manifest. Often, it is enough to find these manifests, and
-    nothing else is read. Sometimes, though, `plan_scan` chooses the delete manifests by the data files that match the
-    filter. Then this function has to find the matching files, so it also reads the data manifests that may list one.
+    The root is the snapshot's manifest list or V4 root manifest. Usually, this function reads only the root. It has to
+    read more only if there are delete manifests, and the snapshot's summary states that there are no equality deletes:
+    then `plan_scan` reads only the delete manifests that may hold a delete for a data file that matches the filter. To
+    find these data files, this function reads the data manifests that may list one.
 
     Parameters
     ----------
@@ -307,9 +308,12 @@ def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.ND
 def _equality_columns(state: TableState, places: list[int]) -> list[int]:
     """Return the ids of the columns that equality deletes compare.
 
-    Metrics of these columns may show that an equality delete does not apply to a data file. The ids are read from the
-    given delete manifests. If the snapshot's summary states that there are no equality deletes, no manifest is read,
-    and the result is empty. If the summary is wrong, the plan may apply more deletes than necessary, but never fewer.
+    The plan loads the data files' metrics of these columns, because they may show that an equality delete does not
+    apply to a data file. The ids are read from the given delete manifests.
+
+    If the snapshot's summary states that there are no equality deletes, no manifest is read, and the result is empty.
+    If the summary is wrong, only these metrics are missing: the equality deletes are still found, and applied to all
+    data files that their partitions and sequence numbers allow.
 
     Parameters
     ----------

@@ -61,9 +61,9 @@ def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> 
     yield Suggestion(
         "small-files",
         "compact small files",
-        f"{many:,} of the {len(tasks):,} files read are smaller than {human_bytes(limit)}, in "
-        f"{amount(int(worth.sum()), 'partition')} with at least {_MIN_INPUT_FILES} such files "
-        "(the default min-input-files of rewrite_data_files).",
+        f"{many:,} of the {len(tasks):,} files read are smaller than {human_bytes(limit)}. They are in "
+        f"{amount(int(worth.sum()), 'partition')}; partitions with fewer than {_MIN_INPUT_FILES} such files "
+        "(the default min-input-files of rewrite_data_files) are not counted.",
         Reading(len(tasks), total),
         Reading(len(tasks) - fewer, total),
         statements=(call("rewrite_data_files", table),),

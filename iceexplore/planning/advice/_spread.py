@@ -210,7 +210,7 @@ class Shares:
 
     @cached_property
     def nulls(self) -> Floats:
-        """Return, for each group, the share of rows that are null or NaN."""
+        """Return, for each group, the share of rows in which the column is null or NaN."""
         return self.files.add(self.spread.nulls * self.files.rows) / np.maximum(self.files.add(self.files.rows), 1e-9)
 
     def touched(self, span: Span) -> Mask:

@@ -76,9 +76,9 @@ class Stretches:
         names
             The name of each delete.
         most
-            Maximum number of names in all lists together. If there are more, each list keeps only its first ``k``
-            names, where ``k`` is ``most`` divided by the number of data files, but at least 1. For example, if
-            ``most`` is 1000 and there are 300 data files, each list keeps 3 names.
+            If all lists together have more names than this, each list keeps at most its first ``k`` names, where ``k``
+            is ``most`` divided by the number of data files, but at least 1. For example, if ``most`` is 1000 and there
+            are 300 data files, each list keeps at most 3 names.
         """
         size = self.size
         if int(size.sum()) > most:

@@ -435,12 +435,17 @@ class _Explanation:
         return len(self.reasons) - 1
 
     def _joined(self, children: Sequence[_Cases]) -> _Cases:
-        """Combine the reasons of all branches of an ``or``, which excludes a row only if every branch excludes it.
+        """Combine the reasons why all branches of an ``or`` exclude the same files or manifests.
 
-        ``children`` has one array per branch, with one item per row: the index of the branch's reason in `reasons`; -1
-        if the branch does not exclude the row. For rows that all branches exclude, a `_Joined` with the branches'
-        reasons is appended to `reasons`; rows with the same reasons share it. Return an array with one item per row:
-        the index of its `_Joined`; -1 if some branch does not exclude the row.
+        An ``or`` excludes a file or manifest only if every branch excludes it. For those that it excludes, a `_Joined`
+        with the branches' reasons is appended to `reasons`; files or manifests with the same reasons share it. Return
+        an array with one item per file or manifest: the index of its `_Joined`; -1 if some branch does not exclude it.
+
+        Parameters
+        ----------
+        children
+            One array per branch, with one item per file or manifest: the index of the branch's reason in `reasons`; -1
+            if the branch does not exclude it.
         """
         out = np.full(self.rows, -1, np.int64)
         denied = np.logical_and.reduce([c >= 0 for c in children])

@@ -235,8 +235,8 @@ def same_partition(
         spec = None if number is None else metadata.spec(number)
         columns = {} if spec is None else {c.field.name: c for c in partition_columns(metadata, spec)}
         if not partition.keys() <= columns.keys():
-            # `partition` gives a value for a partition field that this spec lacks. So it is unknown whether files of
-            # this spec have the given values: leave `is_known` False for them.
+            # This spec lacks a partition field for which `partition` gives a value. So it is unknown whether files of
+            # this spec have the given values. Skip the spec: `is_known` remains False for its files.
             continue
         mine = known(pc.equal(numbers, number))
         for name, given in partition.items():

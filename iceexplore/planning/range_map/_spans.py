@@ -113,7 +113,7 @@ class StopPredicates:
     def spans(self, rows: int, sources: MetricsSources) -> Spans:
         """Return the range of the column's values in each file or manifest, as indices of stops (see `Spans`).
 
-        A stop is a value to which users can move an edge of the filter's range.
+        A stop is a value to which a user can move an end of the filter's range, such as the 5 in ``id >= 5``.
 
         The range is first computed from each kind of metrics separately: from the values of each partition field (for
         manifests, from the field's partition summary), and from the bounds of the column. The result is the

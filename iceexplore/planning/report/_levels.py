@@ -48,8 +48,8 @@ LEVELS_SCHEMA = build.schema(
 _UNITS = ("files", "rows", "bytes")
 #: Texts in the column ``level`` of `levels_table`, which has a row for each step of planning. The row with
 #: `WHOLE_TABLE` counts all live files, before any are skipped (in an incremental plan, its text is ``appended``
-#: instead). The row with `LEAF_LEVEL` counts the files that remain after the filter is evaluated on the entries of
-#: manifests (called leaf manifests, in contrast to the root manifest of V4).
+#: instead). The row with `LEAF_LEVEL` counts the files that remain after the filter is evaluated on the entry of
+#: each file. These entries are usually in leaf manifests: V4's name for the manifests below the root manifest.
 WHOLE_TABLE = "whole table"
 LEAF_LEVEL = "after pruning data files"
 #: Text in the column ``level`` of `levels_table`, in the row that counts what remains after row groups are pruned.

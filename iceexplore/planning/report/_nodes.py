@@ -375,8 +375,8 @@ class PlanNodes:
 
         In the V4 draft, the ordinal can be less than ``at``, because a stored entry with a data file and its deletion
         vector becomes two rows of ``Manifest.entries``. So the manifest is read to find the ordinal. The result is -1
-        if ``Manifest.entries`` has no row ``at``, or if the manifest cannot be read. In other formats, the ordinal is
-        always ``at``, and the manifest is not read.
+        if ``Manifest.entries`` has no row ``at``, or if the manifest cannot be read. In versions 1 to 3 and in the V4
+        proposal, the ordinal is always ``at``, and the manifest is not read.
 
         Parameters
         ----------
@@ -433,9 +433,9 @@ class PlanNodes:
         kind, _, rest = node_id.partition(":")
         snapshot, *rows = rest.split(":")
         scan = self._scan
-        # A manifest's id is, for example, ``manifest:<snapshot id>:2`` if it is in row 2 of the root. `rows` has the
-        # parts after the snapshot id: they must be row numbers, so they have only digits. The snapshot id may begin
-        # with a minus sign, so it is not checked for digits, but compared as text.
+        # The id of the manifest in row 2 of the root is ``manifest:<snapshot id>:2``. `rows` has the parts after the
+        # snapshot id, here "2". They are row numbers, so refuse the id if they contain anything but digits. The
+        # snapshot id may be negative, so compare it as text.
         if scan is None or snapshot != str(scan.snapshot.snapshot_id) or not all(map(str.isdecimal, rows)):
             raise OptionError(f"node {node_id[:80]!r} is not part of this plan")
         if kind == "manifest" and len(rows) == 1:
