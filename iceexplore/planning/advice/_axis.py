@@ -20,8 +20,8 @@ __all__ = ["Axis", "Floats", "cut_length"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-#: To estimate how many files a filter would read, strings and binary values are mapped to numbers, which are floats.
-#: Each number is an integer of at most this many bits, so that it is exact: a float can hold integers of 53 bits.
+#: Maximum number of bits of the integers to which strings and binary values are mapped, to estimate how many files a
+#: scan with a filter would read. The integers are stored as floats, which represent integers of up to 53 bits exactly.
 _BITS = 50
 #: Classes of characters: digits, capital letters and small letters. Bounds contain only some of the characters that a
 #: column's values contain. So if two characters of a class occur in bounds, values are assumed to contain all

@@ -146,8 +146,8 @@ def scattered_manifests(
     """Suggest clustering manifests by partition if the files to read are scattered over many manifests.
 
     Let n be the number of manifests that would be needed to list only the files to read, with the table's average
-    number of files per manifest. Clustering is suggested if the plan reads at least 2n + 2 manifests, so that it
-    would read less than half as many afterwards.
+    number of files per manifest. Clustering is suggested if the plan reads at least 2n + 2 manifests: reading only n
+    would then save more than half of the manifests, and at least three.
 
     Parameters
     ----------

@@ -303,11 +303,11 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
 
 
 def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
-    """Return, for each current partition, the number of units from the column's lowest to its highest bound in it.
+    """Return, for each current partition, the number of units, such as days, that the column's bounds span.
 
-    Units are consecutive intervals of values, such as days. The units that contain the two bounds are counted, too: if
-    the lowest bound in a partition is on day 5, and the highest on day 7, the result for this partition is 3. The
-    result is 1 if both bounds are in the same unit, or if no file of the partition has bounds.
+    Units are consecutive intervals of values. They are counted from the unit of the lowest bound in the partition's
+    files to the unit of the highest bound, both included: from day 5 to day 7, the result is 3. It is 1 if no file of
+    the partition has bounds.
 
     Parameters
     ----------

@@ -30,10 +30,12 @@ class Span:
     Attributes
     ----------
     points
-        How many values the filter selects in the interval, if it selects only single values; 0 if it selects a range.
-        For example, ``a IN (1, 5)`` gives two spans, each with one point. If the two are merged to limit the number of
-        spans, the result is one span from 1 to 5 with 2 points. A single text may also have 0 points: if bounds are
-        truncated, its span includes all texts with the same truncated bound (see `Wanted.points`).
+        How many single numbers the filter selects in the interval; 0 if it selects a range of numbers. For example,
+        ``a IN (1, 5)`` gives two spans, each with one point. If the two are merged to limit the number of spans, the
+        result is one span from 1 to 5 with 2 points.
+
+        If bounds of texts are truncated, ``a = 'abcdef'`` selects a range, because bounds do not distinguish texts with
+        the same beginning. Its span has 0 points then, although `Wanted.points` counts the text.
     """
 
     low: float

@@ -96,10 +96,9 @@ class Intervals:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
-        # A data file with only nulls and NaN has an empty interval, which overlaps no other. But its rows may match the
-        # deletes in `wide`: those that may contain null or NaN, as some data file does, and those that do not compare
-        # this column. These deletes get the interval 0 to `END`. So replace the file's empty interval by 0 to 0, which
-        # overlaps 0 to `END`: the file is then paired with these deletes.
+        # Replace the empty interval of a data file with only nulls and NaN by 0 to 0. An empty interval overlaps no
+        # other, but some deletes may apply to the file: those that do not compare this column, and those that may match
+        # a null or NaN of some data file. They get the interval 0 to `END` (mask `wide`), which overlaps 0 to 0.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),

@@ -164,8 +164,8 @@ def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
     total += sum(int(np.maximum(s.stop - s.start, 0)[~without].sum()) for s in stretches)
     if total > MOST_VALUES:
         raise UnsupportedError(
-            f"too many pairs of a data file and a delete that may apply to it, {total:,}: narrow the filter, or "
-            "compact the table's deletes"
+            f"too many pairs ({total:,}) of a data file and a delete that may apply to it: narrow the filter, "
+            "or compact the table's deletes"
         )
     for s in stretches:
         rows, places = expand(s.start, np.where(without, s.start, s.stop))

@@ -365,12 +365,12 @@ class _Scopes:
 
     def __init__(self, matching: DeleteIndex, applied: Mask) -> None:
         self.matching = m = matching
-        # `of_partition` selects the position deletes that may apply to several data files of their partition. Some of
-        # them (`by_bounds`) have equal lower and upper bounds of file_path, but no data file of the plan has this
-        # location. There are two possible reasons. First, the bounds may be truncated to the common beginning of
-        # several locations. Assume this if the delete applies to a data file of the plan (`applied`), and pair the
-        # delete with all data files of its partition. Second, the delete may reference one data file that is not in the
-        # plan. Then do not pair it: `Reasons.alone` explains why the file is not in the plan.
+        # Select the position deletes to pair with all data files of their partition: those that may apply to several
+        # (`of_partition`), with an exception. In some of them (`by_bounds`), the two bounds of file_path are equal, but
+        # no data file of the plan has this location. Either the bounds are truncated to the common beginning of several
+        # locations, or the delete references one data file that is not in the plan. Assume the former if the delete
+        # applies to a data file of the plan (`applied`). Otherwise, leave the delete out: `Reasons.alone` explains why
+        # the data file is not in the plan.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))

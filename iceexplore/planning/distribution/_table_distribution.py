@@ -282,7 +282,7 @@ class TableDistribution(BarPicture):
         text = f"{gone:,.0f}" + (f" ({percent(gone / rows, 1)})" if rows and gone else "")
         equality = int(r["equality_deletes"])
         if equality:
-            text = f"{text} + {equality:,} equality" if gone else f"? ({equality:,} equality)"
+            text = f"{text} + equality deletes: {equality:,}" if gone else f"unknown (equality deletes: {equality:,})"
         bars = (
             Bar(count - small, files, small),
             Bar(size - int(r["small_bytes"]), human_bytes(size), int(r["small_bytes"])),

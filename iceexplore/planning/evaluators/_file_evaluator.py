@@ -286,8 +286,8 @@ def trusted_rows(
     types = {f.type for s in metadata.schemas if (f := s.find(field_id)) is not None}
     if _schemas_removed(metadata):
         # If the column is a long now, it may have been an int in a schema that has been removed from the metadata.
-        # Files with partition values that were computed from ints may still be live. So also consider the result of the
-        # transform when an int overflows.
+        # Files whose partition values were computed from ints may still be live. So also consider the wrong result that
+        # the transform gives for the lowest ints, where it overflows.
         types |= {_INT for t in types if t == _LONG}
     for number in {parsed.wrapped_result(t) for t in types} - {None}:
         if not pa.types.is_integer(evidence.lower.type):

@@ -1,8 +1,9 @@
 """Evaluate predicates on column metrics, to prove that no row matches or that every row does.
 
-The rules are those of Iceberg's ``InclusiveMetricsEvaluator``, ``StrictMetricsEvaluator`` and ``ManifestEvaluator`` on
-Arrow columns, but with SQL's null semantics: a null satisfies only ``is-null`` and ``not-nan``. (Iceberg's evaluators
-let nulls match ``!=``, ``not in`` and ``not starts with``, and so keep files without a matching row.)
+The rules are those of Iceberg's ``InclusiveMetricsEvaluator``, ``StrictMetricsEvaluator`` and ``ManifestEvaluator``,
+except that a null satisfies only ``is-null`` and ``not-nan``. (Iceberg's evaluators let nulls also match ``!=``,
+``not in`` and ``not starts with``. As SQL does not, they keep some files that have no matching row in SQL.) The metrics
+are Arrow columns with one row per file or manifest, so a predicate is evaluated on all of them at once.
 """
 
 from __future__ import annotations

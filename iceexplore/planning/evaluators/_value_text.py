@@ -112,9 +112,9 @@ def _floats(values: AnyArray, kind: Type | None) -> Strings:
     """Format floats as Java does; null stays null.
 
     If the absolute value is at least 0.001 and below 1,000,000, Arrow's cast to text gives the same digits as Java;
-    only ``.0`` must be added to whole numbers. Below 0.001, and from 10,000,000 on, Java writes an exponent: ``1.0E7``
-    for Arrow's ``10000000``. So all other values, including NaN, are formatted in Python (`_by_value`); the limit of
-    1,000,000 is lower than necessary.
+    only ``.0`` must be added to whole numbers. All other values, including NaN, are formatted in Python (`_by_value`),
+    because from 10,000,000 on, and below 0.001 except for zero, Java writes an exponent: ``1.0E7`` for Arrow's
+    ``10000000``. Between 1,000,000 and 10,000,000, Arrow's digits would be right, too: Python is only slower there.
     """
     magnitude = pc.abs(values)
     plain = pc.and_(pc.greater_equal(magnitude, 1e-3), pc.less(magnitude, 1e6))

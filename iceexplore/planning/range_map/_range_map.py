@@ -254,7 +254,7 @@ class RangeMap(RangePicture):
         size = human_bytes(int(self.bytes[read].sum()))
         text = f"{int(read.sum()):,} of {len(self):,} files ({size}) are read for {self.filter}"
         bare = int((self.kind == 1).sum())
-        return text + (f"; {bare:,} have no bounds of {self.column}" if bare else "")
+        return text + (f"; files without bounds of {self.column}, read or not: {bare:,}" if bare else "")
 
     def chart(self) -> RangeChart:
         """Return the data from which the picture is drawn: positions, rectangles that represent files, and texts."""

@@ -245,12 +245,14 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     """Return the numbers for the last level, ``after deletes``, as a dictionary; empty if no delete applies to a file.
 
     The keys are names of columns of ``levels``. ``rows`` is the number of rows that remain after deletion vectors and
-    position deletes are applied; the text in ``known`` states how reliable it is:
+    position deletes are applied, and ``known`` is a text that states how reliable this number is:
 
-    - It is None (unknown) if the plan skips row groups, because some of the deleted rows may be in them.
-    - It is an estimate (see `deleted_rows`) if the plan skips data files, and a position delete file may apply to
+    - ``rows`` is None (unknown) if the plan skips row groups and any rows are deleted, because some of the deleted rows
+      may be in the skipped row groups.
+    - ``rows`` is an estimate (see `deleted_rows`) if the plan skips data files, and a position delete file may apply to
       several data files: some of its positions may be in the skipped files.
-    - Otherwise, if equality deletes apply, it is an upper limit, because the rows that they remove are not subtracted.
+    - Otherwise, ``rows`` is an upper limit if equality deletes apply, because the rows that they remove are not
+      subtracted.
 
     Parameters
     ----------

@@ -194,7 +194,8 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
 
     - The totals in the root contradict the summary of its snapshot.
     - The manifest has live rows according to its row counts.
-    - The table uses the V4 draft: Delta Lake 4.4 writes 0 for the leaf manifests of a full rewrite.
+    - The table is in the dialect of the V4 draft. Delta Lake 4.4, which writes such trees for Delta tables, records 0
+      in all counts of the leaf manifests of a full rewrite, although they list live files.
     """
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
