@@ -1,4 +1,4 @@
-"""Present a scan plan: tasks for readers, and reports for people on the files that are read or skipped, and why."""
+"""Present a scan plan: the tasks for readers, and reports that explain why each file is read or skipped."""
 
 from __future__ import annotations
 

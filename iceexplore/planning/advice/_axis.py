@@ -43,11 +43,11 @@ class Axis:
     """An order-preserving mapping of one column's values to numbers (floats).
 
     A numeric value is represented by itself. A date or time is represented by the integer with which Iceberg stores it,
-    such as days since 1970. A string or binary value is represented by a number that has one digit for each byte, in
-    a number system with just enough digits. For example, let the bounds of a column be ``user-00``, ``user-99`` and
-    texts between them. The prefix ``user-`` of all bounds is left out. The characters ``0`` to ``9`` have the digits 1
-    to 10 of a system with eleven digits. So ``user-42`` has the digits 5, 3, 0, 0, …: the digit 0 fills the places
-    after the end of the text.
+    such as days since 1970. A string or binary value is represented by a number that has one digit for each byte. For
+    example, let the bounds of a column be ``user-00``, ``user-99`` and texts between them. The prefix ``user-`` of all
+    bounds is left out. The bytes ``0`` to ``9`` have the digits 1 to 10. The digit 0 fills the places after the end of
+    a text, and the digit 11 represents any byte above ``9``. So the base of the number system is 12, and ``user-42``
+    has the digits 5, 3, 0, 0, and so on.
 
     Attributes
     ----------
@@ -60,7 +60,8 @@ class Axis:
     ranks
         For strings and binary values: the digit for each of the 256 byte values; empty for other types. The bytes that
         may occur in values of the column have the digits 1, 2, 3, … in ascending order, so that no large gap separates
-        the numbers of ``user-09`` and ``user-10``. Any other byte has the digit of the next higher byte that may occur.
+        the numbers of ``user-09`` and ``user-10``. Any other byte has the digit of the next higher byte that may occur
+        or, if there is none, the highest of these digits plus one.
     digits
         For strings and binary values: how many bytes after ``shared`` are represented by digits. Further bytes are
         ignored, and a shorter value gets digits 0 at its end.
@@ -137,14 +138,13 @@ class Axis:
                     there[own.min() : own.max() + 1] = 1
         else:
             there[:] = 1
-        # A string or binary value is mapped to a number with the radix `base`. The prefix `shared`, which all bounds
-        # have, is left out. Each of the next bytes gives one digit, up to `digits` of them; further bytes are ignored.
-        # `there` is 1 for each byte that may occur in values, and 0 for each other byte. The digit of a byte is 1 plus
-        # the number of lower bytes that may occur (`ranks` is this number; the last line adds the 1). For example, if
-        # only ``a``, ``b`` and ``d`` may occur, their digits are 1, 2 and 3. A byte that cannot occur has the digit of
-        # the next higher byte that may occur: 3 for ``c``. If there is none, it has the highest digit plus one: 4 for
-        # ``e``. After the end of a short value, the digits are 0. So if n bytes may occur, no digit is above n + 1, and
-        # `base` is n + 2.
+        # Assign a digit to each byte value. `there` is 1 for each byte that may occur in values, and 0 for each other
+        # byte. The digit of a byte is 1 plus the number of lower bytes that may occur (`ranks` is this number; the last
+        # line adds the 1). For example, if only ``a``, ``b`` and ``d`` may occur, their digits are 1, 2 and 3. A byte
+        # that cannot occur has the digit of the next higher byte that may occur: 3 for ``c``. If there is none, it has
+        # the highest digit plus one: 4 for ``e``. The digit 0 fills the places after the end of a short value. So if n
+        # bytes may occur, the digits are 0 to n + 1, and the base of the numbers is n + 2. A number has as many digits
+        # as fit in `_BITS` bits, but at least one.
         ranks = np.cumsum(there) - there
         base = int(there.sum()) + 2
         digits = max(1, int(_BITS / np.log2(base)))

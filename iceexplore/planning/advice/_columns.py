@@ -115,8 +115,8 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
 _POWERLESS = {
     "!=": "a file is skipped only if every row has this one value",
     "not-in": "a file is skipped only if every row has one of these values",
-    "not-null": "a file is skipped only if every row is null",
-    "not-nan": "a file is skipped only if every row is NaN",
+    "not-null": "a file is skipped only if the column is null in every row",
+    "not-nan": "a file is skipped only if the column is NaN in every row",
     "not-starts-with": "only files in which every value begins with the excluded prefix are skipped",
 }
 _EVEN = "values are spread evenly between the bounds of each file"

@@ -191,8 +191,9 @@ def _rest(parts: _Intervals, step: float) -> _Intervals:
     the intervals from -infinity to 2 and from 6 to infinity. For floats, ``step`` is 0, and the complement consists of
     the intervals from -infinity to 3 and from 5 to infinity. It then includes 3 and 5, because intervals are closed.
 
-    ``step`` is the distance between adjacent values of the column (`Axis.step`). It is 1 if ``parts`` represents all
-    texts with a certain prefix, because texts are represented by whole numbers.
+    ``step`` is the distance between adjacent values of the column (`Axis.step`), except for ``not-starts-with``. There,
+    ``parts`` is the interval of all texts with the prefix, and ``step`` is 1, because texts are represented by whole
+    numbers: the complement must not include the first and last number of the interval.
     """
     edges = [-_INFINITY, *(e for low, high in parts for e in (low - step, high + step)), _INFINITY]
     return _joined(zip(edges[::2], edges[1::2], strict=True))

@@ -98,7 +98,7 @@ def equal_codes(a: AnyArray, b: AnyArray) -> Ints:
 
 
 def _bits(values: AnyArray) -> AnyArray:
-    """Convert floats to integers which are equal only if Iceberg regards the floats as equal.
+    """Convert floats to integers, so that two integers are equal exactly if Iceberg regards the floats as equal.
 
     The integer has the bits of the float in double precision, so that -0.0 and 0.0 get different integers. Every NaN
     gets the same integer, and null stays null. Values of other types are converted by `_plain`.

@@ -176,9 +176,10 @@ def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: En
 def _has_one(summary: pa.StructArray, kind: Type, values: AnyArray) -> Mask:
     """Return, for each partition summary, whether it may include at least one of the values.
 
-    The result is false only if the values are certainly not included. So a missing bound counts as no limit, although
-    the spec takes it to mean that all values are null or NaN. If a bound cannot be decoded, or if the bounds are in the
-    wrong order, the result is true.
+    The result is false only if the values are certainly not included, because deleted rows would reappear if a delete
+    manifest were skipped wrongly. So a missing bound counts as no limit. (The spec takes it to mean that all values are
+    null or NaN, but the writer may have left it out for another reason.) If a bound cannot be decoded, or if the bounds
+    are in the wrong order, the result is true.
 
     Parameters
     ----------

@@ -89,9 +89,9 @@ class Stretches:
         return build.list_array(pa.array(np.concatenate([[0], ends]).astype(np.int32)), flat)
 
 
-#: Maximum number of pairs (a data file and a delete that may apply to it) from which `lists_of` builds lists, because
-#: each pair needs its own item in an array. Only if all pairs are in one `Spans` (one array of deletes, with a slice
-#: for each data file), any number is allowed: the slices are then the lists, and slices may overlap.
+#: Maximum number of pairs (a data file and a delete that may apply to it) that `lists_of` accepts. Each pair needs its
+#: own item in an array. There is one exception: if all pairs are in one `Spans` (one array of deletes, with a slice for
+#: each data file), any number is allowed, because the slices are then used as the lists, and slices may overlap.
 MOST_VALUES = 1 << 28
 
 

@@ -151,13 +151,14 @@ class Reached:
         group = begin // room
         begin, stop = begin - group * room, stop - group * room
         alone = np.bincount(group, minlength=self.count)[group] == 1
-        # Each item of `lists.values` is the row number of a delete. Overlapping ranges of items of the same group have
-        # been merged to ranges from `begin` up to `stop` (exclusive). If such a range is the only one of its group, and
-        # contains no delete twice, its length is the group's number of deletes: it is then `simple`. `_previous`
-        # returns, for each item, the index of the previous item with the same delete. If a delete is twice in the
-        # range, this index is at or after `begin` for one of the range's items. So if the highest index for all items
-        # before `stop` is below `begin`, no delete is twice in the range. It does no harm that this includes the items
-        # before the range: their previous items are before `begin`, too.
+        # `lists.values` contains deletes, as row numbers. Each `lists.values[begin:stop]` is now a merged range: it has
+        # deletes that apply to one group of data files. A range is `simple` if it is the only one of its group, and no
+        # delete occurs twice in it. Its length is then the group's number of deletes.
+        #
+        # To find deletes that occur twice: `_previous` returns, for each item, the index of the previous item with the
+        # same delete. A delete occurs twice in the range exactly if this index is `begin` or higher for an item of the
+        # range. So compare the highest index with `begin`. The maximum is over all items up to `stop`, but those before
+        # `begin` make no difference: their previous items are before `begin`, too.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)

@@ -177,11 +177,11 @@ class ColumnMetrics:
         contains_null, contains_nan
             Boolean arrays; null where unknown.
         unbounded
-            True where the manifest list has no lower bound, False where it has one, even one that cannot be decoded.
-            According to the spec, a missing bound means that "all values are null or NaN". This is assumed only where
-            ``contains_null`` is true or, for floating-point fields, where ``contains_nan`` is true or unknown.
-            Elsewhere a missing bound proves nothing. For example, a summary without bounds which states that there are
-            neither nulls nor NaN contradicts itself.
+            True where the manifest list has no lower bound; False where it has one, even one that cannot be decoded.
+            According to the spec, a missing bound means that "all values are null or NaN". This is assumed only if
+            ``contains_null`` is true or, for floating-point fields, if ``contains_nan`` is true or unknown. Otherwise a
+            missing bound proves nothing: the summary is incomplete, or it contradicts itself, as it has no bounds, but
+            states that there are neither nulls nor NaN.
         """
         floating = pa.types.is_floating(lower.type)
         null, no_null = known(contains_null), known(pc.invert(contains_null))

@@ -65,8 +65,8 @@ def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tup
     the filter becomes `ALWAYS` if the tuple proves it true of every row (strict projection), and `NEVER` if the tuple
     proves it false of every row (inclusive projection). The filter is then simplified. For example, if a table is
     partitioned by ``region``, the residual of ``region = 'eu' and id > 5`` is ``id > 5`` for a file of the partition
-    ``eu``. A comparison of a computed value, such as ``days(ts) = date '2024-05-17'``, is replaced only if a partition
-    field stores just this value.
+    ``eu``. A comparison of a computed value, such as ``day(ts) = date '2024-05-17'``, is replaced only for files whose
+    partition spec has a field with exactly this transform of this column.
 
     Parameters
     ----------
@@ -113,9 +113,9 @@ def _left(expression: Expression, decided: Mapping[Any, int]) -> Expression:
     Parameters
     ----------
     decided
-        The outcome of comparisons: 1 if the comparison is true of every row in the file, -1 if it is true of no row, 0
-        if this is unknown. A comparison with the outcome 1 is replaced by `ALWAYS`, one with -1 by `NEVER`. All others,
-        including those that are not in ``decided``, are kept.
+        The outcomes by predicate (`Predicate` or `Computed`): 1 if the predicate is true of every row in the file, -1
+        if it is true of no row, 0 if neither is proven. A predicate with the outcome 1 is replaced by `ALWAYS`, one
+        with -1 by `NEVER`. All others, including those that are not in ``decided``, are kept.
     """
     match expression:
         case And(children):

@@ -189,9 +189,8 @@ def must_match(p: Predicate, e: ColumnMetrics) -> Mask:
 def satisfied(p: Predicate, values: AnyArray) -> Mask | None:
     """Return a mask, one element per value: whether the value satisfies the predicate.
 
-    Null satisfies only ``is-null`` and ``not-nan``, as in SQL, where comparing null with a value is never true. The
-    result is None if the values have a type that cannot be
-    compared with the predicate's literals.
+    Null satisfies ``is-null`` and, as null is not NaN, ``not-nan``. It satisfies no comparison, not even ``!=``, as in
+    SQL. The result is None if the values have a type that cannot be compared with the predicate's literals.
     """
     null: Mask = np.asarray(values.is_null())
     nan: Mask = known(pc.is_nan(values)) if pa.types.is_floating(values.type) else np.zeros(len(values), np.bool_)

@@ -170,7 +170,7 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
     """
     if pa.types.is_null(arrow_type(kind)):
         if any(v is not None for v in values):
-            raise OptionError(f"{what} has the Iceberg type unknown: give only None as its values")
+            raise OptionError(f"{what} has the Iceberg type unknown: its values must all be None")
         return pa.nulls(len(values))
     try:
         raw = [None if v is None else encode_value(kind, _plain(type_base(kind), v)) for v in values]
@@ -266,7 +266,7 @@ def _plain_time(base: str, value: np.datetime64) -> PlainValue:
     if base not in _UNITS:
         raise TypeError(f"{value!r} is not a valid {base}")
     if np.isnat(value):
-        raise ValueError("NaT is not a point in time: give None for null")
+        raise ValueError("NaT is not a point in time: use None for null")
     exact = value.astype(f"datetime64[{_UNITS[base]}]")
     if exact != value:
         raise ValueError(f"{value!r} is more precise than the type {base}")

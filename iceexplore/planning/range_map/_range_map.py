@@ -315,8 +315,9 @@ def exact_cells(found: RangeMap) -> RangeCells:
 def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Ints) -> RangeCells:
     """Merge files into cells, and count the files and bytes in each cell.
 
-    A cell consists of all files with the same row, range, `RangeMap.verdict` (whether the plan reads the file, or why
-    not) and `RangeMap.open` (whether the other conditions of the filter let the plan read it).
+    A cell consists of all files that have the same row of the picture, the same range of the column, the same
+    `RangeMap.verdict` (whether the plan reads the file, or why not) and the same `RangeMap.open` (whether the plan
+    would read the file if the filter did not restrict the column).
 
     Parameters
     ----------
@@ -324,9 +325,11 @@ def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Int
         The range map.
     order
         Indices, in the arrays of ``found``, of the files to merge.
-    row, first, last
-        For each file in ``order``, the row of the picture in which it is drawn, and its range as indices of stops. The
-        range may be rounded.
+    row
+        For each file in ``order``, the row of the picture in which it is drawn.
+    first, last
+        For each file in ``order``, the ends of its range, as indices in `RangeMap.stops` (the values on the picture's
+        axis). `cells_of` rounds them outwards, so that more files have the same range.
     """
     keys = row, first, last, found.verdict[order], found.open[order].astype(np.int64)
     code = np.zeros(len(order), np.int64)

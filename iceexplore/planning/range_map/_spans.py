@@ -237,11 +237,10 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
         denied = known(pc.if_else(strict.take(at), touching(bound, x), beyond(bound, x)))
         end = np.where(open_ & denied, middle, end)
         start = np.where(open_ & ~denied, middle + 1, start)
-    # For each file or manifest, return how many of the comparisons, one per stop, may match. `start` already is this
-    # number, except where no comparison can match: all values are null or NaN (`evidence.nothing`), or the metrics are
-    # exact (such as partition values) and the bound is null, so that the value itself is null. There, return 0. In
-    # metrics that are not exact, a null bound means unknown. It excludes nothing, and `start` already counts all
-    # comparisons.
+    # `start` is now the number of predicates in `side` that may match a row of the file or manifest. There are two
+    # exceptions, in which none can match, so the result is 0: all values are null or NaN (`evidence.nothing`); or the
+    # metrics are exact, such as partition values, and the bound is null, so the value itself is null. If the metrics
+    # are not exact, a null bound is unknown and excludes nothing: `start` then counts all predicates.
     none = evidence.nothing | (np.asarray(bound.is_null()) if evidence.exact else np.zeros(rows, np.bool_))
     return np.where(none, 0, start)
 

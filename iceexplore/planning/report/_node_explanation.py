@@ -148,7 +148,7 @@ def _of_manifest(nodes: PlanNodes, scan: RootScan, row: int) -> NodeEvidence | N
     leaf = nodes.leaf_scan(row)
     if leaf is None:
         if not scan.filled[scan.rows == row].all():
-            return NodeEvidence(False, "It has no live file.", terms)
+            return NodeEvidence(False, "It has no live files.", terms)
         why = explain_manifests(plan.state, scan.root, rows, plan.filter)["why"][0].as_py()
         return NodeEvidence(False, _because("It is not opened", why), terms)
     why = "It was read: its entry in the manifest list (V4: root manifest) does not exclude matching rows. "

@@ -83,7 +83,7 @@ def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
     for name in _WHY:
         columns[name] = pc.if_else(empty, pa.scalar(None, columns[name].type), columns[name])
     columns["by"] = pc.if_else(empty, "counts", columns["by"])
-    columns["why"] = pc.if_else(empty, "It has no live file.", columns["why"])
+    columns["why"] = pc.if_else(empty, "It has no live files.", columns["why"])
     return _table(
         len(entries), level=root_level(plan), kind="manifest", name=entries["location"], root_row=pa.array(scan.pruned),
         files=pa.array(files, pa.int64()), rows=pa.array(rows, pa.int64()), bytes=pa.array(size, pa.int64()), **columns,

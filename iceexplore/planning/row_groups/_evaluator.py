@@ -306,7 +306,7 @@ def _perhaps(p: Predicate, column: Column, i: int, bloom: tuple[TableState, str]
 def _not_hashed(p: Predicate, column: Column) -> str:
     shown = ", ".join(format_value(column.field.type, x) for x in p.literals[:5])
     more = f" and {len(p.literals) - 5:,} more" if len(p.literals) > 5 else ""
-    return f"the Bloom filter of {p.name or column.field.name} does not contain {shown}{more}"
+    return f"the Bloom filter of {p.name or column.field.name} rules out {shown}{more}"
 
 
 def _bounds_reason(p: Predicate, column: Column, i: int) -> Reason:

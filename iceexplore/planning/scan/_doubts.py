@@ -191,7 +191,7 @@ def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
 
 
 def _listed_deletes(plan: _Plan, places: Sequence[str]) -> set[str]:
-    """Return those of the locations ``places`` at which a delete manifest read by the plan lists a delete file.
+    """Find out which of the locations ``places`` are listed in the delete manifests that the plan has read.
 
     The delete manifests are read again; usually they are still in the cache.
     """

@@ -211,10 +211,9 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
         empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
     removals = Removals(root)
     if removals:
-        # A manifest DV can remove live entries and DELETED entries. To read no file, only the total number of entries
-        # that it removes is used here, which is in the root. If this is the number of all entries in the manifest, no
-        # live file remains, so the manifest can be skipped. If it is smaller, a live file may remain, so the manifest
-        # is not skipped for this reason.
+        # A manifest is also without live files if manifest DVs remove all of its entries. Compare only the numbers,
+        # which are in the root: to find out which entries the DVs remove would require reading files. If the DVs remove
+        # fewer entries, or an unknown number, a live file may remain, so the manifest is kept.
         stored = pc.add(held, counts["deleted"]).to_pylist()
         names = whole(root.entries["location"]).take(build.array(rows)).to_pylist()
         counted = bool_array(pc.greater(held, 0)) | (not root.dialect.deletion_vectors_on_entries)

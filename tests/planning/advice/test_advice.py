@@ -135,7 +135,7 @@ def test_a_frequent_value_and_a_dense_middle_are_not_seen() -> None:
             "x not like 'user-000000%'",
             "only files in which every value begins with the excluded prefix are skipped",
         ),
-        ("shuffled", "x is not null", "a file is skipped only if every row is null"),
+        ("shuffled", "x is not null", "a file is skipped only if the column is null in every row"),
         ("outliers", "isnan(x)", "NaN use only NaN counts, not bounds|the plan reads no data file"),
         ("shuffled", None, "without a filter, every file is read"),
     ],

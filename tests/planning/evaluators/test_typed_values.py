@@ -61,7 +61,7 @@ def test_nanoseconds_stay(value: object) -> None:
         ("date", np.datetime64("2024-05-17T01", "ns"), "more precise than the type date"),
         ("long", np.datetime64("2024-05-17", "ns"), "not a valid long"),
         ("time", np.datetime64("2024-05-17T01:02:03"), "not a valid time"),
-        ("timestamp", np.datetime64("NaT"), "x: NaT is not a point in time: give None for null"),
+        ("timestamp", np.datetime64("NaT"), "x: NaT is not a point in time: use None for null"),
         ("timestamp_ns", np.datetime64("NaT"), "NaT"),
         ("timestamp", pd.Timestamp(_NANOS), "more precise than the type timestamp"),
         ("timestamp", pd.NaT, "x: NaT is not a point in time"),
