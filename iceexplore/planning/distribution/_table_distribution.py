@@ -14,7 +14,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyChunkedArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
-from iceexplore.graph import TableState, human_bytes, percent, to_frame
+from iceexplore.graph import TableState, amount, human_bytes, percent, to_frame
 from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.model._groups import GROUPINGS, counted
 from iceexplore.planning.model._tasks import FileTasks
@@ -260,7 +260,7 @@ class TableDistribution(BarPicture):
             summed = {n: sum(r[n] or 0 for r in self._records(rest)) for n in _NUMBERS}
             rows.append(self._row(f"{len(rest):,} more", summed))
         total = {n: sum(r[n] or 0 for r in self._records(np.arange(count))) for n in ("files", "bytes", "rows")}
-        text = f"{total['files']:,} files, {human_bytes(int(total['bytes']))}, {total['rows']:,} rows"
+        text = f"{amount(total['files'], 'file')}, {human_bytes(int(total['bytes']))}, {amount(total['rows'], 'row')}"
         if any(r.bars[0] and r.bars[0].rest for r in rows):
             text += f"; small files are those below {human_bytes(self.small)}"
         heads = ("files", "bytes", "rows", "deleted rows")
@@ -280,10 +280,11 @@ class TableDistribution(BarPicture):
         which = "small" if small == count == 1 else "all small" if small == count else f"{small:,} small"
         files = f"{count:,} ({which})" if small else f"{count:,}"
         size = int(r["bytes"])
-        text = f"{gone:,.0f}" + (f" ({percent(gone / rows, 1)})" if rows and gone else "")
-        equality = int(r["equality_deletes"])
-        if equality:
-            text = f"{text} + equality deletes: {equality:,}" if gone else f"unknown (equality deletes: {equality:,})"
+        # The picture drops the part in brackets if the text is too wide.
+        equality = amount(int(r["equality_deletes"]), "equality delete") if r["equality_deletes"] else ""
+        known = f"{gone:,.0f}, more by " if gone else "unknown: "
+        text = known + equality if equality else f"{gone:,.0f}"
+        text += f" ({percent(gone / rows, 1)})" if rows and gone else ""
         bars = (
             Bar(count - small, files, small),
             Bar(size - int(r["small_bytes"]), human_bytes(size), int(r["small_bytes"])),
