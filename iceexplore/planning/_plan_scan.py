@@ -368,7 +368,7 @@ def _damage(
     needed = concerned(state, scans[0].root, list(lost), files) if lost else []
     if needed:
         missing = _some([lost[row] for row in needed])
-        what = "Deletes are missing from this plan and deleted rows reappear"
+        what = "Deletes are missing from this plan, and deleted rows reappear"
         out.append(f"{what}, because delete manifests cannot be read in full: {missing}")
     return out
 

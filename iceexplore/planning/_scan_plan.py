@@ -278,7 +278,7 @@ class ScanPlan(PlannedScan):
     # Pictures and advice --------------------------------------------------------------------------------------------
 
     def tree(self, *, max_nodes: int = 60) -> PlanTree:
-        """Draw the plan: manifests and files that are read, skipped ones in gray with the reason, and deletes.
+        """Draw the plan as a tree of manifests, data files and deletes; skipped ones are gray and show the reason.
 
         The result has ``to_svg()``, ``to_text()``, ``to_mermaid()`` and ``to_graphviz()``.
 
@@ -286,7 +286,7 @@ class ScanPlan(PlannedScan):
         ----------
         max_nodes
             Approximate maximum number of nodes, at least 8. If there are too many manifests, files or deletes to draw
-            each as a node, single nodes represent several of them, and show how many.
+            each as a node, some nodes represent several of them, and show how many.
 
         Raises
         ------
@@ -369,10 +369,11 @@ class ScanPlan(PlannedScan):
         return table_distribution(self.state, self.files, by)
 
     def range_map(self, column: str | None = None, *, by: RangeBy = "range") -> RangeMap:
-        """Draw each live file's range of a column, and whether it is read, beside the range that the filter selects.
+        """Draw each live file's range of a column and the filter's range, and show which files the plan reads.
 
-        This reads all data manifests, but no data file. Each file is drawn as a bar. If more than 1,500 files have a
-        range, files with similar ranges are drawn as one rectangle, which is darker if it represents more files.
+        This reads all data manifests, but no data file. Each file is drawn as a bar from its lower to its upper bound.
+        If more than 1,500 files have a range, files with similar ranges are drawn as one rectangle, which is darker if
+        it represents more files.
 
         The result has the methods ``to_svg()`` and ``to_text()``, and the data frame ``counts``: how many files are
         read, and how many are skipped for each reason. Its method ``lit()`` returns a mask of the files that the plan

@@ -298,7 +298,7 @@ def _estimates(
         out.suggestions.append(
             Suggestion(
                 "sort", f"sort by {name}",
-                f"a value of {name} may be in {depth:,.1f} of {len(scene.batch):,} files on average, in "
+                f"by the bounds of {name}, a value may be in {depth:,.1f} of {len(scene.batch):,} files on average, in "
                 f"{deepest:,} at most. If the rows of each partition were sorted by {name}, a scan with this filter "
                 f"would read {amount(ordered.files, 'file')} instead of {scene.now.files:,}.",
                 scene.now, ordered, assumes="; ".join(assumes), column=name,
@@ -322,8 +322,8 @@ def _partitioning(
 ) -> Iterator[Suggestion]:
     """Yield suggestions to add a partition field that is derived from a column.
 
-    If the default spec already has such a field or a finer one (``hour`` is finer than ``day``), adding it would be of
-    no use. But if the plan reads files of older specs, the suggestion is then to rewrite these files.
+    A field is not suggested if the default spec already has it or a finer one (``hour`` is finer than ``day``). If the
+    plan nevertheless reads files of older specs, rewriting these files is suggested instead.
 
     Parameters
     ----------

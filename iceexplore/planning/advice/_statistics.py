@@ -129,12 +129,13 @@ def cut_bounds(
             if not isinstance(literal, str) or len(literal) <= longest:
                 continue
             head = literal[:longest]
-            # `head` has the length to which bounds seem to be truncated. If the lowest value of a file begins with
-            # `head`, the lower bound is `head`. If the highest value begins with `head` and is longer, the upper bound
-            # is `head` with its last character incremented (`following`): ``abce`` for ``abcd``. Such a bound does not
-            # show whether the value is below or above the literal. Adding 1 to the last code point fails for U+10FFFF,
-            # the highest one, and for U+D7FF, because a surrogate follows it, which no text can contain. If `head` ends
-            # with one of them, compare upper bounds with `head` itself.
+            # Find the files with a bound that truncation made useless for the literal in the filter. `head` is the
+            # literal, truncated like the bounds: ``abcd`` for ``abcdefgh``. If the lowest value in a file begins with
+            # `head`, its lower bound is `head`. If the highest value begins with `head` and is longer, its upper bound
+            # is `following`: `head` with the last character incremented, ``abce``. Neither bound shows whether this
+            # lowest or highest value is below or above the literal. Two characters cannot be incremented: U+10FFFF,
+            # the highest code point, and U+D7FF, because the next code point is a surrogate, which no text can contain.
+            # If `head` ends with one of them, compare upper bounds with `head` itself.
             following = head[:-1] + chr(min(ord(head[-1]) + 1, 0x10FFFF)) if ord(head[-1]) != 0xD7FF else head
             hit |= _mask(pc.or_kleene(pc.equal(lower, head), pc.equal(upper, following)))
     hit &= kept

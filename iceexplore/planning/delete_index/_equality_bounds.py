@@ -195,19 +195,19 @@ def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.S
 
 
 def reaching(stats: pa.StructArray) -> pa.StructArray:
-    """Raise each upper bound of text or bytes above the longer values that begin with it.
+    """Raise each upper bound of a string or binary column above the longer values that begin with the bound.
 
     Some writers truncate an upper bound without incrementing its last character. For example, the highest value in a
     delete file is ``abcdef``, but the upper bound is ``abcd``. Because ``abcdef`` is above ``abcd``, a filter for
-    ``abcdef`` would wrongly exclude the delete file. The raised bound is ``abcd`` with U+10FFFF, the highest code
-    point, appended four times, which is above ``abcdef``. A bound of bytes gets 64 bytes 0xff instead. A value that
-    begins with the old bound is above the raised one only if all these characters or bytes follow, and then more. This
-    is very unlikely.
+    ``abcdef`` would wrongly exclude the delete file. So U+10FFFF, the highest code point, is appended four times to
+    ``abcd``, and the raised bound is above ``abcdef``. To a binary bound, 64 bytes of 0xff are appended instead. A
+    value that begins with the old bound is above the raised one only if it continues with all these characters or
+    bytes, and then with more. This is very unlikely.
 
     Parameters
     ----------
     stats
-        The metrics of one column. They are returned unchanged if the column has neither text nor bytes.
+        The metrics of one column. They are returned unchanged if the column has another type.
     """
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     upper = children["upper"]
@@ -274,12 +274,14 @@ def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
 
 
 def _beyond(upper: AnyArray) -> AnyArray:
-    """Raise each upper bound of a string or binary column above all longer values that begin with the bound.
+    """Raise each upper bound of a string or binary column above the longer values that begin with the bound.
 
-    This is needed because a writer may have truncated a bound without incrementing its last character. A string bound
-    is converted to binary, and one byte 0xff is appended. One is enough, because UTF-8 does not contain this byte. A
-    binary value may contain it, so 64 bytes 0xff are appended to a binary bound: it is very unlikely that a longer
-    value continues with so many of them. Bounds of other types are not changed.
+    This is needed because a writer may have truncated a bound without incrementing its last character.
+
+    A string bound is converted to binary, and one byte, 0xff, is appended. One is enough, because UTF-8 does not
+    contain this byte. A binary value may contain it, so 64 bytes of 0xff are appended to a binary bound. A value is
+    above the raised bound only if it continues with all of these and then with more, which is very unlikely. Bounds of
+    other types are not changed.
     """
     if pa.types.is_string(upper.type):
         # With one byte 0xff appended, the bound is above all texts that begin with it, because UTF-8 does not contain

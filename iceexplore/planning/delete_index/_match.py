@@ -256,8 +256,9 @@ class DeleteIndex:
         """Return intervals that show which deletes may have the location of a data file in ``file_path``.
 
         The interval of a delete goes from its lower to its upper bound of ``file_path``. The interval of a data file
-        usually contains only the file's location. If the two intervals do not overlap, the delete does not apply to the
-        file.
+        contains only the file's location. If the two intervals do not overlap, the delete does not apply to the file.
+        If a bound or location cannot be compared safely, for example because it is not normalized, the interval is the
+        widest one, which overlaps all others (see the function ``path_intervals``).
 
         Parameters
         ----------

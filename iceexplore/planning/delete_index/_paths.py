@@ -45,10 +45,12 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
         ``referenced``.
     otherwise
         One boolean per pair: True if the two locations differ even in canonical form (`canonical` makes ``s3://b/x`` of
-        ``s3a://b/x``, for example). Such locations form a pair in two cases. In a moved table, both resolve to the same
-        real file. Or they differ only in scheme or authority, as in ``s3://a/x`` and ``s3://b/x``, and two conditions
-        hold: no live data file of the snapshot is at the location that the delete references, and at most one location
-        of a live data file has this path.
+        ``s3a://b/x``, for example). Such locations form a pair in two cases:
+
+        1. The table's files were moved after its metadata was written, and both locations resolve to the same file.
+        2. The locations differ only in scheme or authority, as in ``s3://a/x`` and ``s3://b/x``, and there is no doubt
+           which file is meant: no live data file of the snapshot is at the location that the delete references, and not
+           more than one location of a live data file has the same path, ``/x``.
     """
     locations = pc.fill_null(locations, "")
     # Look up `locations` in the distinct values of `referenced`, not the other way round: there are usually fewer

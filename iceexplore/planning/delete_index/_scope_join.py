@@ -105,8 +105,8 @@ class Scope:
 
         Only a data file and a delete in the same group (usually a partition, see `Scope`) form a pair. Sequence numbers
         are not compared. If two intervals overlap, one begins inside the other. The first result has the pairs in which
-        the delete's interval begins inside the data file's, or both begin at the same rank. The second result has the
-        pairs in which the data file's interval begins inside the delete's.
+        the delete's interval begins inside the data file's or at its start. The second result has the pairs in which
+        the data file's interval begins inside the delete's, but not at its start.
 
         Parameters
         ----------

@@ -173,9 +173,9 @@ class Reasons:
         referenced
             The location that the delete references.
         live
-            The locations of all live data files with the same path as ``referenced``, by canonical form (`canonical`
-            makes ``s3://b/x`` of ``s3a://b/x``, for example). Locations with other paths are ignored. A path is a
-            location without scheme and authority.
+            Locations of live data files, by canonical form (`canonical` makes ``s3://b/x`` of ``s3a://b/x``, for
+            example). All that have the same path as ``referenced`` must be included; others are ignored. A path is a
+            location without scheme and authority, such as ``/x``.
         """
         if canonical(referenced) in live:
             return "not-in-plan", f"the data file that it references is not in the plan: {referenced}"

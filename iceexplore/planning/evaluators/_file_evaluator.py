@@ -88,7 +88,7 @@ class MetricsSource:
     def must(self) -> Mask:
         """Return a mask of the files or manifests: True where the metrics prove that every row satisfies the predicate.
 
-        This is the predicate of the filter (P in the description of `MetricsSource`), not its projection.
+        The predicate is P in the description of `MetricsSource`: the original one, not its projection.
         """
         if self.strict is None:
             return np.zeros(len(self.evidence), np.bool_)

@@ -234,9 +234,9 @@ def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArra
         own = _ordered(array)
         total = _ordered(pa.array(total * (int(own.max(initial=0)) + 1) + own))
     firsts = np.empty(int(total.max(initial=-1)) + 1, dtype=np.int64)
-    # `total` has, for each row, the number of its combination of values. `firsts` gets, for each combination, the index
-    # of the first row that has it. If an assignment has several values for one element, NumPy keeps the last one. So
-    # assign the indices in descending order.
+    # `total` has, for each row, the id of its combination of values. `firsts` gets, for each id, the index of the first
+    # row that has it. If an assignment has several values for one element, NumPy keeps the last one. So assign the row
+    # indices in descending order.
     firsts[total[::-1]] = np.arange(count - 1, -1, -1)
     return total, pa.array(firsts)
 

@@ -40,8 +40,9 @@ VERDICTS = (
     "skipped by partition",
     "skipped by column metrics",
 )
-#: Texts that state what is known about the column's values in a file: a range that contains them; nothing; or that all
-#: of them are null or NaN. `RangeMap.kind` has, for each file, an index in this tuple.
+#: Texts that state what is known about the column's values in a file. ``range``: bounds of the values are known.
+#: ``no bounds``: they are unknown. ``only nulls``: all values are null or NaN, so there are no bounds. `RangeMap.kind`
+#: has, for each file, an index in this tuple.
 KINDS = ("range", "no bounds", "only nulls")
 
 #: Limits of the picture. If it shows more than `DRAWN` files, similar files are drawn as one rectangle (a cell). The
@@ -173,7 +174,7 @@ class RangeMap(RangePicture):
         return out
 
     def filter_text(self, lower: int | None, upper: int | None) -> str:
-        """Return the filter as SQL, after replacing its range of the map's column by the range between two edges.
+        """Return the filter as SQL, with a new range of the map's column in place of the filter's own range.
 
         If no condition remains, the text is ``true``.
 
@@ -183,7 +184,7 @@ class RangeMap(RangePicture):
         Parameters
         ----------
         lower, upper
-            The lower and upper edge, as indices of values in `stops`; None if the range has no such edge.
+            The ends of the new range, as indices of values in `stops`; None if the range is open on that side.
 
         Raises
         ------

@@ -125,7 +125,7 @@ def plan_card(plan: PlannedScan) -> Card:
     if plan.columns is not None:
         facts.insert(4, ("Columns", ", ".join(plan.columns)))
     if plan.files.residuals and len(plan.files):
-        facts.append(("Match completely", f"{numbers['whole_files']:,} files: metadata proves that every row matches"))
+        facts.append(("Every row matches", f"in {numbers['whole_files']:,} files, as metadata proves"))
     badges = list(plan.state.format_badges)
     if plan.state.travel:
         badges.append(plan.state.travel)

@@ -183,7 +183,7 @@ _WORDS = {
     "files": "data files read",
     "rows": "rows in files read",
     "bytes": "bytes of files read",
-    "whole_files": "files of which every row matches",
+    "whole_files": "files in which every row matches",
     "splits": "splits",
     "skipped_files": "data files skipped",
     "files_in_table": "data files in total",

@@ -165,14 +165,14 @@ def scan_root(
 def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
     """Return, for each entry of a manifest, whether it is a data file that the plan would read without a filter.
 
-    These are the live data files. In an incremental plan, they are only those that a planned snapshot added.
+    Such a file is live. For an incremental plan, one of the snapshots in ``scan.added_by`` must also have added it.
 
     Parameters
     ----------
     scan
-        The root that lists the manifest.
+        The manifest list or V4 root manifest that lists the manifest. Only the attribute `added_by` is used.
     leaf
-        A manifest, or the entries of the files that a V4 root lists itself.
+        A manifest, or those entries of a V4 root manifest that are files, not manifests.
     """
     mask = pc.and_(live(leaf.entries), whole(pc.fill_null(pc.equal(leaf.entries["content_type"], 0), False)))
     if scan.added_by is not None:
