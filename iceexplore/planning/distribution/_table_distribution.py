@@ -282,8 +282,8 @@ class TableDistribution(BarPicture):
         size = int(r["bytes"])
         # The picture drops the part in brackets if the text is too wide.
         equality = amount(int(r["equality_deletes"]), "equality delete") if r["equality_deletes"] else ""
-        known = f"{gone:,.0f}, more by " if gone else "unknown: "
-        text = known + equality if equality else f"{gone:,.0f}"
+        text = f"{gone:,.0f}" if gone or not equality else ""
+        text += f" + {equality}" if text and equality else equality
         text += f" ({percent(gone / rows, 1)})" if rows and gone else ""
         bars = (
             Bar(count - small, files, small),
