@@ -90,8 +90,8 @@ def plan_scan(
     SnapshotNotFoundError
         There is no such snapshot or ref.
     IceexploreError
-        ``state.problems`` is strict, and a manifest is missing or damaged, or a reader of the plan may get wrong rows
-        for another reason. If ``state.problems`` is not strict, planning continues, and `ScanPlan.notes` and
+        A manifest is missing or damaged, or a reader of the plan may get wrong rows for another reason. This is raised
+        only if ``state.problems.strict`` is true. Otherwise, planning continues, and `ScanPlan.notes` and
         `ScanPlan.doubts` report such faults.
     """
     start = time.perf_counter()
@@ -147,10 +147,15 @@ def plan_scan(
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
     """Return which manifests `plan_scan` reads with a filter: their row numbers in the root.
 
-    The root is the snapshot's manifest list or V4 root manifest. Usually, this function reads only the root. It has to
-    read more only if there are delete manifests, and the snapshot's summary states that there are no equality deletes:
-    then `plan_scan` reads only the delete manifests that may hold a delete for a data file that matches the filter. To
-    find these data files, this function reads the data manifests that may list one.
+    The root is the snapshot's manifest list or V4 root manifest. Often, it is all that this function reads: it suffices
+    to find the data manifests and, in V4, the delete manifests that belong to one of them. If there are other delete
+    manifests, it depends on the snapshot's summary which of them `plan_scan` reads:
+
+    - If there may be equality deletes, it reads every delete manifest that the filter does not exclude, to find the
+      columns that equality deletes compare. The root suffices to find these manifests.
+    - If the summary states that there are no equality deletes, it reads only the delete manifests that may hold a
+      delete for a data file that matches the filter. To find these data files, this function also reads the data
+      manifests that may list one.
 
     Parameters
     ----------
@@ -235,9 +240,9 @@ def _picked(
     columns
         The ids of the columns whose metrics are kept with the selected files.
     beside
-        Delete manifests to read in the same parallel pass: those that a V4 root affiliates with a data manifest, so
-        that their deletes apply only to its files. The keys are the root rows of the data manifests, and each value
-        lists the root rows of the delete manifests that are affiliated with this data manifest.
+        Delete manifests to read together with the data manifests. According to a V4 root, each of them belongs to one
+        data manifest, so that its deletes apply only to the files of this data manifest. The keys are the root rows of
+        the data manifests, and each value lists the root rows of the delete manifests that belong to the key.
     loaded
         A dictionary to which the delete manifests in ``beside`` are added, with their root rows as keys; None to
         discard them.

@@ -160,8 +160,8 @@ class ScanPlan(PlannedScan):
         The first row also counts the files and rows in pruned manifests. Planning did not read these manifests, so
         their counts are taken from the root. If the root does not state a count, the number in the first row is null.
         For example, a root does not state how many rows remain in a manifest if a manifest DV (manifest deletion
-        vector) removes some of its entries. Nor does it state how many files of a manifest a certain snapshot added,
-        which an incremental plan would need.
+        vector) removes some of its entries. For an incremental plan, these numbers are null whenever a manifest was
+        pruned: the root's counts are not used, because a manifest may also have files that other snapshots added.
 
         A root does not state the bytes of the data files. So if a manifest with live files is pruned, the bytes in the
         first row are taken from the snapshot's summary, where they include delete files. The bytes are null if the
@@ -204,7 +204,7 @@ class ScanPlan(PlannedScan):
         open_file_cost: int | None = None,
         combined: bool = False,
     ) -> pd.DataFrame:
-        """Split the planned files, and combine the splits into tasks, as Iceberg's ``TableScanUtil`` does.
+        """Split the planned files, and pack the splits into combined tasks, as Iceberg's ``TableScanUtil`` does.
 
         A file with split offsets is split at these, any other file every ``size`` bytes. A file of a format that cannot
         be split is one split. The splits are then packed into combined tasks of about ``size`` bytes, each of which one

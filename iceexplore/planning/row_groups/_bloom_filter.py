@@ -111,7 +111,8 @@ def _checked(header: dict[int, Any], location: str, offset: int) -> int:
     count = header.get(1)
     if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= _MAX_BYTES or count % _BLOCK:
         raise _bad(
-            f"a Bloom filter has {count} bytes, but its size must be a multiple of {_BLOCK}, and at most {_MAX_BYTES}",
+            f"a Bloom filter has {count} bytes, but its size must be a positive multiple of {_BLOCK}, and at most "
+            f"{_MAX_BYTES}",
             location,
             offset,
         )

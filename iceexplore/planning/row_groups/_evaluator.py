@@ -23,8 +23,8 @@ from iceexplore.planning.row_groups._stored_values import BoundReader, bound_arr
 __all__ = ["Column", "Judged", "Reason", "judge_groups", "lacking_column", "stored_column"]
 
 _Mask: TypeAlias = np.ndarray[Any, Any]
-#: If an ``in`` list has more literals than this, Bloom filters are not used, because each literal costs a hash per row
-#: group.
+#: If an ``in`` list has more literals than this, Bloom filters are not used, because each literal would have to be
+#: hashed and looked up once for each row group.
 _MAX_LOOKUPS = 1_000
 
 
@@ -240,7 +240,8 @@ def _all_of(reasons: Sequence[Reason | None]) -> Reason | None:
     Parameters
     ----------
     reasons
-        For each branch of the ``or``, the reason why no row matches the branch. An item that is None is left out.
+        For each branch of the ``or``, the reason why no row matches the branch. In `Judged.reasons`, an item is None if
+        a row may match, so there should be no None here; if there is one, it is left out.
 
     Returns
     -------
@@ -318,7 +319,7 @@ def _bounds_reason(p: Predicate, column: Column, i: int) -> Reason:
     elif null:
         text = f"{name} is null in every row"
     elif p.op == "is-null":
-        text = f"{name} is null in no row"
+        text = f"{name} has no nulls in the row group"
     else:
         low, high = _shown(column, i)
         text = f"{name} is {low if low is not None else '?'} to {high if high is not None else '?'} in the row group"

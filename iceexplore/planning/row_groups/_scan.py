@@ -277,8 +277,8 @@ def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | No
         return None, f"{file.format.upper()} files are read whole: only row groups of Parquet files can be pruned"
     if file.updated:
         return None, (
-            "column files replace some of the file's values, so the metrics of its row groups are outdated and not "
-            "used for pruning"
+            "column files (V4 draft: files with newer values of some columns) replace some of the data file's values, "
+            "so the metrics of its row groups are outdated and not used for pruning"
         )
     wanted = {p.field_id: p for p in predicates(file.residual)}
     mapping = name_mapping(state.metadata)

@@ -162,8 +162,8 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
     counts = _counts(places, _locations(plan.files.files.entries))
     deletes = set(places).intersection(build.to_pylist(_locations(plan.files.matched.deletes.entries)))
     if any(p.code in _OF_DELETES for p in items):
-        # A delete file with a problem may apply to no data file (`delete-no-effect`). Then it is not among the deletes
-        # of the planned files, so also look for it in the plan's delete manifests.
+        # A delete file with a problem may apply to no data file (which may itself be the problem: `delete-no-effect`).
+        # Then it is not among the deletes of the planned files, so also look for it in the plan's delete manifests.
         deletes |= _listed_deletes(plan, places)
     out = []
     for item, place in zip(items, places, strict=True):

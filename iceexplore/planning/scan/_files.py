@@ -112,13 +112,13 @@ def leaves_of(
 ) -> Iterator[Manifest]:
     """Read the manifests in the given rows of a root, and yield them in the order of ``rows``.
 
-    While the caller uses one manifest, threads read the next ones. If a V4 root lists files itself, an additional
-    manifest comes first: it contains only the entries of these files, and its ``root_row`` is None.
+    While the caller uses one manifest, threads read the next ones. If a V4 root lists files itself, the first
+    `Manifest` is not one of these: it contains the root's own entries of files, and its ``root_row`` is None.
 
     Parameters
     ----------
     state
-        The planned state of the table, whose reader is used.
+        The state of the table for which the scan is planned; its reader reads the manifests.
     scan
         The root (manifest list or V4 root manifest) that lists the manifests.
     parts

@@ -109,7 +109,7 @@ def _state(state: TableState, at: SnapshotLike, what: str) -> TableState:
     found = resolve_state(state, at)
     ours, theirs = state.metadata.table_uuid, found.metadata.table_uuid
     if ours and theirs and ours != theirs:
-        raise OptionError(f"{what}: that is a state of another table (table-uuid {theirs}, this one has {ours})")
+        raise OptionError(f"{what} belongs to another table: its table-uuid is {theirs}, but this table's is {ours}")
     if found.snapshot is not None and state.metadata.snapshot(found.snapshot.snapshot_id) is None:
         raise SnapshotNotFoundError(
             f"{what}: snapshot {found.snapshot.snapshot_id} is not in the metadata file {state.metadata_location}"
@@ -128,9 +128,12 @@ def _notes(line: list[Snapshot], first: int | None, parent: int | None) -> tuple
     if passed:
         words = ", ".join(f"{count} {name}" for name, count in sorted(passed.items()))
         out.append(
-            f"Only appends are planned: other snapshots of the range ({words}) are skipped, with the files that they "
-            "added and removed. changes(a, b, rows=True) shows what happened to the rows."
+            f"Only appends are planned: snapshots of the range with other operations ({words}) are skipped, with the "
+            "files that they added and removed. To see what happened to the rows between two snapshots a and b, call "
+            "changes(a, b, rows=True) of the table."
         )
     if first is None and parent is not None:
-        out.append(f"Snapshot {parent} and those before it have expired: the files that they appended are not planned.")
+        out.append(
+            f"Snapshot {parent} and those before it have expired: the files that they appended are not in the plan."
+        )
     return tuple(out)

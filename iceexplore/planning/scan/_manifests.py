@@ -1,7 +1,7 @@
 """Select the manifests that a plan has to read, by what the root (manifest list or V4 root manifest) states about them.
 
-A manifest is selected if it may have a live file according to the root's file counts, and a file that matches the
-filter according to the root's partition summaries or (V4) column metrics.
+A manifest is selected if both are true: according to the root's file counts, it may have a live file; and according to
+the root's partition summaries or (V4) column metrics, it may have a file that matches the filter.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class RootScan:
     def delete_rows(self, state: TableState, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
         """Find the delete manifests that may hold deletes for files of the data manifests in ``read``.
 
-        A live delete manifest of the root is left out in three cases:
+        The root is the manifest list or V4 root manifest. The result has its delete manifests (in V4, only those
+        that it does not mark as removed), except in three cases:
 
         - It has no live deletes, according to the file counts in the root.
         - All its deletes are in partitions that the filter excludes. For example, the filter is ``day = 3``, where
@@ -193,9 +194,9 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
     rows, whereas to read it in vain costs only one read. The count is not credible in three cases:
 
     - The totals in the root contradict the summary of its snapshot.
-    - The manifest has live rows according to its row counts.
-    - The table is in the dialect of the V4 draft. Delta Lake 4.4, which writes such trees for Delta tables, records 0
-      in all counts of the leaf manifests of a full rewrite, although they list live files.
+    - The root counts live rows in the manifest.
+    - The root is in the format of the V4 draft, where a count of 0 may be wrong: Delta Lake 4.4, which writes this
+      format for Delta tables, records 0 in all counts of the manifests of a full rewrite, even if they list live files.
     """
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
@@ -211,9 +212,10 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
         empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
     removals = Removals(root)
     if removals:
-        # A manifest is also without live files if manifest DVs remove all of its entries. Compare only the numbers,
-        # which are in the root: to find out which entries the DVs remove would require reading files. If the DVs remove
-        # fewer entries, or an unknown number, a live file may remain, so the manifest is kept.
+        # Find manifests that have no live files, because manifest DVs (deletion vectors that remove entries from a
+        # manifest, V4 draft) remove all their entries. For this, compare two numbers that the root states: how many
+        # entries a manifest has, and how many of them the DVs remove. To find out which entries are removed would
+        # require reading files. If fewer are removed, or an unknown number, a live file may remain: keep the manifest.
         stored = pc.add(held, counts["deleted"]).to_pylist()
         names = whole(root.entries["location"]).take(build.array(rows)).to_pylist()
         counted = bool_array(pc.greater(held, 0)) | (not root.dialect.deletion_vectors_on_entries)

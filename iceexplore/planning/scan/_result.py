@@ -81,10 +81,11 @@ class PlannedScan:
 
     @property
     def read_delete_rows(self) -> tuple[int, ...]:
-        """Row numbers, in the root, of the delete manifests that may hold a delete for a planned file.
+        """Row numbers of the delete manifests that may hold a delete for a planned file.
 
-        Planning has read these manifests to match deletes with data files. They are some or all of those in
-        `delete_rows`. Manifests that were read only to find the columns of equality deletes are not included.
+        They are row numbers in the planned snapshot's manifest list (V4: root manifest), from 0. Planning has read
+        these manifests to match deletes with data files. They are some or all of those in `delete_rows`. Manifests that
+        were read only to find the columns of equality deletes are not included. Empty for an incremental plan.
         """
         if not self.delete_rows:
             return ()

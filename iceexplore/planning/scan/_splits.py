@@ -102,7 +102,8 @@ class DeleteCounts:
     count
         Number of delete files and deletion vectors that apply to the data file.
     bytes
-        Bytes to read for these delete files and deletion vectors: the sum of their `content_sizes`.
+        Number of bytes to read for these: the sizes of the delete files, and of the deletion vectors in their Puffin
+        files (`content_sizes`), added up.
     """
 
     count: _Longs
@@ -157,7 +158,7 @@ class _Cut:
 
     lengths: _Longs  # size of each file in bytes
     offsets: _Longs  # split offsets of all files, concatenated
-    starts: _Longs  # index of each file's first offset in `offsets`
+    starts: _Longs  # for each file, the index in `offsets` of its first split offset
     by_offset: npt.NDArray[np.bool_]  # whether each file is split at its split offsets
     counts: _Longs  # number of splits of each file
 
@@ -406,8 +407,8 @@ def _packed(weights: list[int], options: SplitOptions) -> _Longs:
     which Java outputs them: first the bins that were closed, in the order of closing, then the remaining bins, in the
     order of opening.
     """
-    # The number of each weight's bin. The loop numbers bins in the order of opening. At the end, they are renumbered in
-    # the order in which Java outputs them.
+    # For each item of `weights` (the weight of a split), the number of its bin. The loop numbers bins in the order of
+    # opening. At the end, they are renumbered in the order in which Java outputs them.
     numbers = np.zeros(len(weights), dtype=np.int64)
     open_bins: list[int] = []
     fill: list[int] = []  # total weight of the splits in each open bin
