@@ -53,8 +53,8 @@ _STOPS, _STOPS_OF_MANY = 240, 96
 #: Maximum number of characters in the label of a stop (a value to which a user can move an end of the filter's range,
 #: such as the 5 in ``id >= 5``); longer labels are cut off.
 _LONGEST = 60
-#: In a float or double column, the labels of stops (values to which a user can move an end of the filter's range, such
-#: as the 5 in ``id >= 5``) are rounded if any of them has more than `_SHORT_NUMBER` characters. At least
+#: Stops are values to which a user can move an end of the filter's range, such as the 5 in ``id >= 5``. In a float or
+#: double column, their labels are rounded if any of them has more than `_SHORT_NUMBER` characters. At least
 #: `_LEAST_DIGITS` significant digits are kept, and more if different labels would otherwise become equal.
 _LEAST_DIGITS, _SHORT_NUMBER = 6, 10
 #: Matches a timestamp in ISO 8601, in UTC or without a time zone. Group 1 is the date, group 2 the hours and minutes.
@@ -81,7 +81,9 @@ def range_columns(schema: Schema) -> dict[str, NestedField]:
 def default_column(plan: PlannedScan) -> str | None:
     """Return the dotted name of the column that a range map shows if the user has not chosen one.
 
-    This is the first column in the filter. If the filter has none, it is the first source column of the default
+    A range map is a picture of the range of values that the column has in each file.
+
+    The result is the first column in the filter. If the filter has none, it is the first source column of the default
     sort order; else the first source column of the default partition spec; else the first column of the schema. Columns
     are considered only if `range_columns` returns them. If it returns none, the result is None.
     """
@@ -144,7 +146,7 @@ def range_map_steps(
     found = next((files for have, files in known.items() if have >= key), None)
     if found is None:
         found = yield from read_live_files(plan, ids)
-        # Drop the metadata of live files from an earlier call: for a large table, it takes much memory.
+        # Drop the metadata of live files from an earlier call: for a large table, it takes a lot of memory.
         known.clear()
         known[key] = found
     yield "Comparing bounds"
@@ -170,10 +172,11 @@ def _column(plan: PlannedScan, column: str | None) -> tuple[str, NestedField]:
 
 
 def range_ids(plan: PlannedScan, field: NestedField) -> list[int]:
-    """Return the ids of all columns and expressions whose metrics the range map of the column ``field`` needs.
+    """Return the ids of all columns and expressions whose metrics are needed for the range map of a column.
 
-    These are the field ids of ``field`` and of the filter's columns. If the filter compares a computed value such as
-    ``day(ts)``, the id of this expression is included if the table metadata (V4) lists it under ``expressions``.
+    A range map is a picture of the range of values that the column ``field`` has in each file. The ids are the field
+    ids of ``field`` and of the filter's columns. The filter may also compare a computed value such as ``day(ts)``. If
+    the V4 table metadata has this expression in its list ``expressions``, the expression's id is included, too.
     """
     return sorted({field.field_id, *plan.filter.stats_ids})
 
@@ -181,14 +184,16 @@ def range_ids(plan: PlannedScan, field: NestedField) -> list[int]:
 def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeBy, files: LiveFiles) -> RangeMap:
     """Return the range map for live files whose metadata has already been read.
 
+    A range map is a picture of the range of values that each file has in one column.
+
     Parameters
     ----------
     named
-        The dotted name of the map's column, and the column itself.
+        The dotted name of this column, and the column itself.
     by
-        The order of the files, see `range_map_of`.
+        The order in which the picture shows the files, see `range_map_of`.
     files
-        All live files of the plan, with the column metrics for the ids that `range_ids` returns.
+        All live files of the plan, with the metrics of the columns and expressions whose ids `range_ids` returns.
     """
     name, f = named
     state, metadata = plan.state, plan.state.metadata
@@ -287,10 +292,11 @@ def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[s
 
 
 def _rest_text(rest: Expression) -> str:
-    """Return ``rest``, the filter's conditions without the range of the map's column, as SQL; empty if there are none.
+    """Return ``rest``, the filter's conditions other than its range of the column that the range map shows, as SQL.
 
     For the column ``id`` and the filter ``id > 5 and (a = 1 or b = 2)``, the result is ``(a = 1 or b = 2)``. An ``or``
-    is in parentheses, so that callers can append more conditions with ``and``.
+    is in parentheses, so that callers can append more conditions with ``and``. The text is empty if there are no other
+    conditions.
     """
     parts = rest.children if isinstance(rest, And) else () if rest == ALWAYS else (rest,)
     texts = [(part, expression_sql(part, "sql")) for part in parts]
@@ -317,16 +323,18 @@ def _stops(
     *,
     many: bool,
 ) -> tuple[Stops, StopPredicates]:
-    """Choose the stops of a column: the values to which an edge (an end) of the filter's range can be moved.
+    """Choose the stops of a column: the values to which users can move an edge (an end) of the filter's range.
+
+    Users do this in a range map, a picture of the filter's range and of the range of the column's values in each file.
+    The picture shows which files the plan reads for the range.
 
     Also return two predicates per stop: for a lower and for an upper edge at this stop. For the stop 5 of the column
     ``id``, these are usually ``id >= 5`` and ``id <= 5``.
 
-    The present edges of the filter's range are always stops. Some other values are left out, because the map would
-    confuse users there: with an edge at such a value, the plan could read a file that it skips if the range is wider.
-    This is so if one of the value's predicates has no projection to a partition field of the column, although
-    predicates of other stops have one. Then the field excludes no file by this predicate. An example is a value for
-    which the transform ``truncate`` overflows.
+    The present edges of the filter's range are always stops. Another value is left out if one of its two predicates
+    cannot be projected to a partition field of the column, although predicates of other stops can. An example is a
+    value for which the transform ``truncate`` overflows. With an edge at such a value, the partition field excludes no
+    files, so the plan could read more files than with a wider range. This would confuse users.
 
     Parameters
     ----------
@@ -340,8 +348,8 @@ def _stops(
         The partition values and column metrics of the files, to determine the stops to leave out. Without bounds in
         ``metrics``, the stops are chosen from the values of an identity partition field of the column.
     many
-        True if the map has more than `DRAWN` files. Then at most about 96 stops are chosen, otherwise at most about
-        240, not counting the present edges.
+        True if the range map has more than `DRAWN` files. Then at most about 96 stops are chosen, otherwise at most
+        about 240, not counting the present edges.
     """
     sides = [] if metrics is None or pa.types.is_nested(metrics.lower.type) else [metrics.lower, metrics.upper]
     sides = sides if sides and any(len(s) > s.null_count for s in sides) else _identities(plan, f, sources)
@@ -364,8 +372,9 @@ def _stops(
 def stops_of_edges(edges: RangeFilter) -> Stops:
     """Return the edges of the filter's range as the only stops: for ``id >= 5 and id < 9``, the stops 5 and 9.
 
-    Stops are the values of a column to which an edge can be moved. Usually, more of them are chosen from the bounds of
-    the column (`stops_of`). This function is for a column without usable bounds.
+    In a range map, a picture of each file's range of values of a column, users can move the edges of the filter's
+    range. The values to which an edge can be moved are called stops. Usually, more of them are chosen from the column's
+    bounds in the data files (`stops_of`). This function is for a column without usable bounds.
     """
     pairs = sorted({p.literals[0] for p in (edges.lower, edges.upper) if p is not None})
     kind = pa.array(pairs)
@@ -435,8 +444,8 @@ def _left(plan: PlannedScan, files: LiveFiles, rest: Filter, sources: FileMetric
     Parameters
     ----------
     rest
-        The filter without its range of the map's column. If the map shows the column ``id``, and the filter is
-        ``id > 5 and a = 1``, then ``rest`` is ``a = 1``.
+        The filter without its range of the column that the range map shows. If this is the column ``id``, and the
+        filter is ``id > 5 and a = 1``, then ``rest`` is ``a = 1``.
     sources
         The partition values and column metrics of the files.
     """
@@ -493,6 +502,6 @@ def _notes(files: LiveFiles, name: str, metrics: ColumnMetrics | None, stops: in
         longest = pc.max(lengths).as_py() or 0
         cut = pc.sum(pc.equal(lengths, longest)).as_py() or 0
         if longest >= 16 and cut:
-            effect = "all values of a file may be below its upper bound"
+            effect = "an upper bound is then rounded up, so it may be above all values of the file"
             out.append(f"Bounds seem to be truncated to {longest} characters: {effect}.")
     return tuple(out)

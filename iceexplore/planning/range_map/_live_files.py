@@ -35,7 +35,8 @@ class LiveFiles:
     ----------
     batch
         The entries of the files, with partition tuples and the metrics of the requested columns. Locations are null if
-        there are more than `_MOST_NAMED` files: each is then too small in the picture to point at.
+        there are more than `_MOST_NAMED` files: in the range map, which shows each file's range of a column's values,
+        each is then too small for users to point at.
     root
         int64, one per file: the index of the file's root in ``plan.roots``.
     root_row
@@ -107,8 +108,12 @@ def planned_rows(plan: PlannedScan, files: LiveFiles) -> Int64s:
     """Return the index in ``files`` of each data file that the plan reads, in the order of the plan's tasks.
 
     The plan's files are found in ``files`` by three numbers, not by location, because the locations in ``files`` may be
-    null: the index of the root in ``plan.roots`` (an incremental plan has several roots), the row of the file's
-    manifest in this root, and the number of the file's entry in this manifest.
+    null:
+
+    1. the index, in ``plan.roots``, of the manifest list or V4 root manifest (an incremental plan has several of them),
+    2. the row of the file's manifest in this manifest list or root manifest; -1 if the root manifest lists the file
+       itself,
+    3. the number of the file's entry in its manifest, or in the root manifest that lists it.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ _READ = 1
 VERDICTS = (
     "read, all rows match",
     "read, rows filtered",
-    "skipped with the manifest",
+    "skipped with its manifest",
     "skipped by partition",
     "skipped by column metrics",
 )
@@ -49,11 +49,11 @@ KINDS = ("range", "no bounds", "only nulls")
 #: cells are in at most `_ROWS` horizontal rows, and there are at most `_CELLS` cells in all, if possible. Beside the
 #: rows, at most `_NAMES` names of partitions or snapshots are written; this limit applies to any number of files.
 _ROWS, _CELLS, _NAMES = 48, 9000, 40
-#: Resolutions of the picture, from fine to coarse. They are tried in this order until similar files make at most
-#: `_CELLS` rectangles (cells); if none achieves this, the last one is used. Each is a maximum number of horizontal
-#: rows, and a step to which the ranges of files are rounded, so that more files have equal ranges. The ends of a range
-#: are indices of values on the picture's axis: with the step 4, the lower index is rounded down to a multiple of 4, and
-#: the upper one is rounded up.
+#: Resolutions of the picture, from fine to coarse, as pairs: a maximum number of horizontal rows, and a step to which
+#: the ranges of files are rounded. They are tried in this order until similar files form at most `_CELLS` rectangles
+#: (cells); if none achieves this, the last one is used. The ends of a range are indices of values on the picture's
+#: axis. With the step 4, the lower index is rounded down to a multiple of 4, and the upper one is rounded up, so that
+#: more files have equal ranges and share a rectangle.
 _COARSER = ((_ROWS, 1), (_ROWS, 2), (_ROWS, 4), (_ROWS, 8), (_ROWS // 2, 8), (_ROWS // 4, 8), (1, 8))
 _Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -69,9 +69,9 @@ class RangeMap(RangePicture):
     range is drawn as a vertical band across all bars. Users can move its edges, but only to certain values, called
     stops. `lit` returns the files that the plan would then read; the other conditions, here ``a = 1``, do not change.
 
-    The ends of the bars are moved to stops, too: a bar is from the lowest to the highest stop within the file's bounds,
-    or a point between two stops if no stop is within them. So a bar overlaps the band if, and only if, the plan would
-    read the file for a filter that consists of the range alone.
+    The ends of the bars are moved to stops, too: a bar extends from the lowest to the highest stop within the file's
+    bounds. If no stop is within them, it is a point between two stops. So a bar overlaps the band if, and only if, the
+    plan would read the file for a filter that consists of the range alone.
 
     Attributes
     ----------
@@ -94,8 +94,8 @@ class RangeMap(RangePicture):
     rest
         The other conditions of the filter, as SQL; empty if there are none.
     partition
-        If the plan was limited to a partition, its values by name of the partition field; otherwise empty. An SQL
-        filter cannot contain such a limit.
+        If the plan was limited to one partition, the values of its partition fields, by field name; otherwise empty. An
+        SQL filter cannot express this limit.
     first, last
         One per file: the file's range as indices of stops, from `first` up to, but not including, `last`. The plan
         skips the file if the upper edge of the filter's range is at a stop before `first`, or if the lower edge is at
@@ -159,7 +159,9 @@ class RangeMap(RangePicture):
         Parameters
         ----------
         lower, upper
-            The lower and upper limit of the range, as indices of values in `stops`; None for no such limit.
+            The lower and upper limit of the range, as indices of values in `stops`; None for no such limit. The range
+            includes these values, with one exception: if the plan's own filter has, for example, ``id > 5``, a lower
+            limit of 5 is not included.
 
         Returns
         -------
@@ -174,17 +176,18 @@ class RangeMap(RangePicture):
         return out
 
     def filter_text(self, lower: int | None, upper: int | None) -> str:
-        """Return the filter as SQL, with a new range of the map's column in place of the filter's own range.
+        """Return the filter as SQL, with a new range of `column` in place of the filter's own range.
+
+        The range comes first in the text, before the other conditions. If users plan with this text, the range map of
+        the new plan shows the same column again, because by default, it shows the first column in the filter.
 
         If no condition remains, the text is ``true``.
-
-        The range comes first in the text, before the other conditions. If users plan with this text, the map of the new
-        plan shows the same column again, because a map shows the first column in the filter by default.
 
         Parameters
         ----------
         lower, upper
-            The ends of the new range, as indices of values in `stops`; None if the range is open on that side.
+            The ends of the new range, as indices in `stops`, the values to which users can move the ends; None if the
+            range is open on that side.
 
         Raises
         ------
@@ -233,7 +236,10 @@ class RangeMap(RangePicture):
 
     @cached_property
     def order(self) -> _Ints:
-        """Indices of the files with a range, in the order in which they are drawn, from top to bottom.
+        """Indices of the files that are drawn, in their order from top to bottom.
+
+        A file is drawn as the range from the lower to the upper bound of its values of `column`. Files whose range is
+        unknown, or whose values are all null or NaN, are left out.
 
         If `by` is ``range``, files are sorted by the start of their range, then by its end. If `by` is ``partition`` or
         ``snapshot``, files of the same partition or snapshot come together, sorted among themselves in the same way.
@@ -245,7 +251,10 @@ class RangeMap(RangePicture):
 
     @property
     def is_binned(self) -> bool:
-        """True if more than `DRAWN` files have a range: similar files are then drawn as one rectangle (a cell)."""
+        """True if the range of the column's values is known for more than `DRAWN` files.
+
+        Similar files are then drawn as one rectangle (a cell). Otherwise, each file is drawn on its own.
+        """
         return len(self.order) > DRAWN
 
     @cached_property
@@ -255,7 +264,7 @@ class RangeMap(RangePicture):
         size = human_bytes(int(self.bytes[read].sum()))
         text = f"{int(read.sum()):,} of {len(self):,} files ({size}) are read for {self.filter}"
         bare = int((self.kind == 1).sum())
-        return text + (f"; files without bounds of {self.column}, read or not: {bare:,}" if bare else "")
+        return text + (f"; number of files without bounds of {self.column}, read or skipped: {bare:,}" if bare else "")
 
     def chart(self) -> RangeChart:
         """Return the data from which the picture is drawn: positions, rectangles that represent files, and texts."""
@@ -299,15 +308,17 @@ def cells_of(found: RangeMap) -> RangeCells:
 
 
 def exact_cells(found: RangeMap) -> RangeCells:
-    """Merge similar files of a range map into cells for counting.
+    """Merge files of a range map into cells, from which the files that a plan would read can be counted exactly.
 
-    The filter limits the column to a range. While a user moves an edge of this range, the number of files that the plan
-    would read is computed from the cells. It must be exact, so the files' ranges are not rounded, as they may be in
-    `cells_of`.
+    A range map is a picture of the range of a column's values in each file: the range between the file's bounds. Users
+    can also move the edges of the range to which the filter limits the column. Meanwhile, the number of files that the
+    plan would read is computed from the cells. It must be exact, so the files' ranges are not rounded, as they may be
+    in `cells_of`.
 
     A cell consists of all files with the same range, the same `RangeMap.verdict` (whether the plan reads the file, or
-    why not) and the same `RangeMap.open` (whether the plan would read the file for the filter without its range). Files
-    without a range are left out. The cells are not drawn, so the ``row`` of each (its row in the picture) is 0.
+    why not) and the same `RangeMap.open` (whether the plan would read the file if the filter did not limit the column).
+    Files without a known range are left out. The cells are not drawn, so the ``row`` of each (its row in the picture)
+    is 0.
     """
     order = found.order
     return _grouped(found, order, np.zeros(len(order), np.int64), found.first[order], found.last[order])
@@ -316,9 +327,10 @@ def exact_cells(found: RangeMap) -> RangeCells:
 def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Ints) -> RangeCells:
     """Merge files into cells, and count the files and bytes in each cell.
 
-    A cell consists of all files that have the same row of the picture, the same range of the column, the same
+    A range map is a picture in which each file is drawn as the range of its values in one column. Files that look alike
+    are merged: a cell consists of all files that are in the same row of the picture and have the same range, the same
     `RangeMap.verdict` (whether the plan reads the file, or why not) and the same `RangeMap.open` (whether the plan
-    would read the file if the filter did not restrict the column).
+    would read the file if the filter did not limit the column).
 
     Parameters
     ----------
@@ -327,10 +339,11 @@ def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Int
     order
         Indices, in the arrays of ``found``, of the files to merge.
     row
-        For each file in ``order``, the row of the picture in which it is drawn.
+        For each file in ``order``, the row of the picture in which it is drawn; 0 if the cells are only for counting.
     first, last
         For each file in ``order``, the ends of its range, as indices in `RangeMap.stops` (the values on the picture's
-        axis). `cells_of` rounds them outwards, so that more files have the same range.
+        axis). The caller may have rounded the lower end down and the upper end up, so that more files have the same
+        range.
     """
     keys = row, first, last, found.verdict[order], found.open[order].astype(np.int64)
     code = np.zeros(len(order), np.int64)
@@ -407,7 +420,7 @@ def _drawn(found: RangeMap) -> RangeChart:
     }
     unit = "darker: more files" if found.is_binned else "a line per file"
     return RangeChart(
-        title=f"{found.title}: {found.column} in {len(found):,} files",
+        title=f"{found.title}: values of {found.column} in {len(found):,} files",
         description=". ".join((found.description, *(n.rstrip(".") for n in found.notes))) + ".",
         positions=found.stops.positions,
         labels=found.labels,

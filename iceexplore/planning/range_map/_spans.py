@@ -33,13 +33,14 @@ _Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """The range of a column's values in each file, as indices of stops: from ``first`` up to ``last`` (exclusive).
+    """The range of a column's values in each file, or in each manifest.
 
-    A stop is a value to which users can move an edge of the filter's range. The plan reads a file if the lower edge is
-    at a stop before ``last``, and the upper edge is at the stop ``first`` or after it. For example, with the stops 0,
-    10, 20 and 30, a file with the bounds 10 and 20 has a ``first`` of 1 and a ``last`` of 3.
+    A stop is a value to which users can move an edge of the filter's range. A file's range is given as indices of
+    stops, from ``first`` up to, but not including, ``last``. The plan reads the file if the lower edge is at a stop
+    before ``last``, and the upper edge is at the stop ``first`` or after it. For example, with the stops 0, 10, 20 and
+    30, a file with the bounds 10 and 20 has a ``first`` of 1 and a ``last`` of 3.
 
-    Each attribute is an array with one element per file.
+    Each attribute is an array with one element per file or manifest.
 
     Attributes
     ----------
@@ -61,13 +62,21 @@ class Spans:
     def and_(self, other: Spans) -> Spans:
         """Intersect, for each file, its range in ``self`` with its range in ``other``.
 
-        The intersection is known (`known`) if at least one of the two ranges is: an unknown range contains all stops,
-        so the intersection is then the other range.
+        A range consists of stops: values of the column to which users can move an edge of the filter's range. An
+        unknown range contains all stops, so its intersection with a known range is the known range. The intersection is
+        unknown only if both ranges are (see `known`).
         """
         return Spans(np.maximum(self.first, other.first), np.minimum(self.last, other.last), self.known | other.known)
 
     def take(self, rows: npt.ArrayLike) -> Spans:
-        """Return the ranges of some files: those whose indices are in ``rows``, in the order of ``rows``."""
+        """Return the ranges of the column's values in some of the files or manifests.
+
+        Parameters
+        ----------
+        rows
+            Indices of these files or manifests. The result has one range per element of ``rows``, in the same order; an
+            index may occur several times.
+        """
         at = np.asarray(rows)
         return Spans(self.first[at], self.last[at], self.known[at])
 
@@ -95,7 +104,8 @@ class StopPredicates:
         """Build two predicates per stop: one for a range that begins at the stop, one for a range that ends there.
 
         A stop is a value to which users can move an end of the filter's range. For the stop 5 of the column ``id``, the
-        predicates are ``id >= 5`` and ``id <= 5``, unless the plan's own filter has ``id > 5`` or ``id < 5``.
+        predicates are ``id >= 5`` and ``id <= 5``. But if the plan's own filter has ``id > 5``, this takes the place of
+        ``id >= 5``; if it has ``id < 5``, this takes the place of ``id <= 5``.
 
         Parameters
         ----------
@@ -132,11 +142,12 @@ class StopPredicates:
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
         if not count or not rows:
             return out
-        # All metrics that any of the predicates can use are needed here: those of the column, and those of each of its
-        # partition fields. `sources(p)` returns the metrics for one predicate `p`, without those of a partition field
-        # to which `p` cannot be projected. For example, ``truncate`` of the lowest int may overflow; a comparison with
-        # it then has no projection. So try three predicates, with a literal in the middle, the lowest literal and the
-        # highest one, and use the longest result.
+        # Get the metrics of the column and of each of its partition fields, as far as any of the predicates can use
+        # them. `sources(p)` returns the metrics for one predicate `p`, and leaves out a partition field if `p` cannot
+        # be projected to it. This can depend on the literal of `p`: for example, ``truncate`` of the lowest int may
+        # overflow, and a comparison with it then has no projection. As one predicate may lack a projection that others
+        # have, try three of them: for the middle stop, the lowest one and the highest one. The longest of the three
+        # results leaves out the fewest partition fields, so use it.
         found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
         for source in found:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):
@@ -146,8 +157,9 @@ class StopPredicates:
             last = _allowed(source, self.lower)
             # `_allowed` needs the predicates in order, from the one that matches the most values to the one that
             # matches the fewest. In `upper`, such as `id <= 0`, `id <= 10`, `id <= 20`, the order is the opposite, so
-            # reverse it. `_allowed` counts the predicates that may match: these are the last ones in `upper`, so
-            # subtract their number from `count` to get the index of the first.
+            # reverse it. `_allowed` counts the predicates that may match. If one of them may match, so may all that
+            # match more values, so these are the last ones in `upper`: subtract their number from `count` to get the
+            # index of the first.
             first = count - _allowed(source, self.upper[::-1])
             evidence = source.evidence
             bounded = np.asarray(evidence.lower.is_valid()) | np.asarray(evidence.upper.is_valid()) | evidence.nothing
@@ -158,16 +170,16 @@ class StopPredicates:
         return out
 
     def unusable(self, sources: Sequence[MetricsSource]) -> set[int]:
-        """Return the indices of stops not to offer to users, because predicates cannot be projected there.
+        """Return the indices of the values that are not to be offered to users as edges of the filter's range.
 
-        A stop is a value to which users can move the lower or upper edge of the filter's range. Each stop has two
-        predicates, such as ``id >= 10`` for a lower edge and ``id <= 10`` for an upper edge. If one of them has no
-        projection to a partition field, for example because the transform ``truncate`` would overflow, the field
-        excludes no file by this edge. At other stops, the same edge may have a projection. Users would then be
-        surprised: with a narrower range, the plan could read a file that it skips with a wider one.
+        A value to which users can move the lower or the upper edge of the filter's range is called a stop. Each stop
+        has two predicates, such as ``id >= 10`` for a lower edge and ``id <= 10`` for an upper edge. If one of them has
+        no projection to a partition field, for example because the transform ``truncate`` would overflow, the values of
+        this field cannot prove that no row of a file matches it. So if predicates of other stops have a projection,
+        users would be surprised: with a narrower range, the plan could read a file that it skips with a wider one.
 
-        So a stop is returned if its predicate for an edge has no projection to a partition field, but the predicate of
-        some other stop for the same edge has one.
+        The result contains each stop whose predicate for the lower edge has no projection to a partition field, while
+        the lower-edge predicate of some other stop has one; the same applies to the upper edge.
 
         Parameters
         ----------
@@ -210,8 +222,8 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
     source
         The metrics of the files or manifests, for the column or for a partition field.
     side
-        Predicates from the widest to the narrowest, such as ``id >= 0``, ``id >= 10`` and ``id >= 20``. If one of them
-        matches no row of a file, neither does any later one.
+        The predicates for one side of a range, lower or upper, from the widest to the narrowest, such as ``id >= 0``,
+        ``id >= 10`` and ``id >= 20``. If one of them matches no row of a file, neither does any later one.
     """
     asked = [_projected(source, p) for p in side]
     kinds = {p.op for p in asked if p is not None}
@@ -237,10 +249,10 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
         denied = known(pc.if_else(strict.take(at), touching(bound, x), beyond(bound, x)))
         end = np.where(open_ & denied, middle, end)
         start = np.where(open_ & ~denied, middle + 1, start)
-    # `start` is now the number of predicates in `side` that may match a row of the file or manifest. There are two
-    # exceptions, in which none can match, so the result is 0: all values are null or NaN (`evidence.nothing`); or the
-    # metrics are exact, such as partition values, and the bound is null, so the value itself is null. If the metrics
-    # are not exact, a null bound is unknown and excludes nothing: `start` then counts all predicates.
+    # `start` is now the number of predicates in `side` that may match a row of the file or manifest, according to its
+    # bounds. But in two cases, none can match, so return 0: if all values are null or NaN (`evidence.nothing`); or if
+    # the metrics are exact, such as partition values, and the bound is null, because then the value itself is null. If
+    # the metrics are not exact, a null bound is merely unknown and excludes nothing: `start` counts all predicates.
     none = evidence.nothing | (np.asarray(bound.is_null()) if evidence.exact else np.zeros(rows, np.bool_))
     return np.where(none, 0, start)
 
@@ -253,9 +265,9 @@ def _plain(
     Parameters
     ----------
     asked
-        The predicates on the column or partition field to which the bounds belong, each with one literal. None is in
-        the place of a predicate that has no projection to the partition field. At least one element is a predicate, and
-        all predicates have the same type.
+        The predicates on the column or partition field to which the bounds belong, each with one literal. An element is
+        None if the predicate cannot be projected to the partition field. At least one element is not None, and all
+        predicates have the same type.
     lower, upper
         The bounds, one element per file or manifest.
 

@@ -1,10 +1,10 @@
 """Choose stops: the values of a column to which users of a range map can move an edge of the filter's range.
 
 A range map is a picture of the range of values that each file has in one column. It shows which files the plan reads
-if users move an edge, for example from ``id >= 5`` to ``id >= 7``. As edges can only be moved to stops, the map does
-not need the files' bounds for this. Instead, it stores indices of stops: for each file, to which stops a lower or an
-upper edge can be moved so that the plan still reads the file. Code that draws the map compares these indices, so it
-need not know how values of each type are ordered.
+if users move an edge, for example from ``id >= 5`` to ``id >= 7``. Edges can only be moved to stops. So to find out
+which files are read, the map does not need the files' bounds: it stores, for each file, the indices of the stops to
+which a lower or an upper edge can be moved so that the plan still reads the file. Code that draws the map compares
+these indices, so it need not know how values of each type are ordered.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _SAMPLE = 50_000
 #: Usually, stops (values to which a user can move an end of the filter's range, such as the 5 in ``id >= 5``) are
 #: evenly spaced, such as 0, 10, 20 and 30. But if the bounds of the files are, for example, 1, 2, 3, … 50 and
 #: 1,000,000, evenly spaced stops are so far apart that almost all bounds are between the same two. Then the bounds
-#: themselves become the stops, and are drawn at equal distances. This is done if few of the intervals from one stop to
-#: the next contain a bound: fewer than a tenth (1 / ``_CROWDED``) of the number of stops, and also fewer than a tenth
-#: of the number of distinct bounds.
+#: themselves become the stops, and are drawn at equal distances. This is done if few of the intervals between
+#: neighboring stops contain a bound. There must be fewer such intervals than a tenth (1 / ``_CROWDED``) of the number
+#: of stops, and fewer than a tenth of the number of distinct bounds.
 _CROWDED = 10
 #: Maximum extension of the picture's axis, as a fraction of its length. Without extension, the axis goes approximately
 #: from the lowest to the highest bound of the files. If a literal of the filter is lower or higher, such as 1000 in
@@ -145,7 +145,10 @@ class Stops:
         return self.values.index(value)
 
     def without(self, dropped: Iterable[int]) -> Stops:
-        """Return a copy without the stops (values of the column) at the indices in ``dropped``."""
+        """Return a copy without some of the stops: those at the indices in ``dropped``.
+
+        Stops are values to which users can move an edge of the filter's range.
+        """
         gone = set(dropped)
 
         def kept(items: Sequence[Any]) -> tuple[Any, ...]:
@@ -214,7 +217,7 @@ def _sampled(values: AnyArray) -> list[Any]:
 
 
 def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -> bool:
-    """Return whether almost all bounds are between the same few stops, so that the other stops are useless.
+    """Return whether almost all bounds are in few of the intervals between stops, so that most stops separate no files.
 
     A stop is a value to which users can move an edge of the filter's range. The stops divide the values into intervals.
     The result is True if the number of intervals that contain a bound is less than a tenth (1 / `_CROWDED`) of the
@@ -305,7 +308,9 @@ def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
 
 
 def _nice(wanted: Decimal, *, least: int = 0) -> Decimal:
-    """Round ``wanted`` up to the next number that is 1, 2 or 5 times a power of ten: 0.3 to 0.5, or 6 to 10.
+    """Round ``wanted`` up to the next number that is 1, 2 or 5 times a power of ten: 0.3 becomes 0.5, 6 becomes 10.
+
+    The result is used as the distance between values on an axis, so it is always positive.
 
     Parameters
     ----------

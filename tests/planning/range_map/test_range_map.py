@@ -189,7 +189,7 @@ def test_the_picture_is_plain_svg_in_both_themes(trips: ix.Table) -> None:
     for theme in ("auto", "light", "dark"):
         root = ElementTree.fromstring(found.to_svg(theme, width=900))
         assert root.get("role") == "img"
-        assert "trips: fare in 12 files" in "".join(root.itertext())
+        assert "trips: values of fare in 12 files" in "".join(root.itertext())
     assert "prefers-color-scheme" not in found.to_svg("light")
     assert "data:image/svg+xml;base64," in found._repr_mimebundle_()["text/html"]
     for wrong in ({"theme": "blue"}, {"width": 10}):
