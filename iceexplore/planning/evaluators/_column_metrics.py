@@ -84,8 +84,8 @@ class ColumnMetrics:
             missing value count.
         nested
             Whether the column is inside a struct. For rows where the struct itself is null, ORC writers count neither a
-            value nor a null. So a null count of 0 proves that no row is null only if the file's value count equals its
-            record count.
+            value nor a null. So a null count of 0 does not suffice to prove that no row is null: the file's value count
+            must also equal its record count.
         required
             Whether the table's schemas rule out nulls in the column (see `always_required`). If so, a file without a
             null count is considered free of nulls, provided that a positive value count or a bound shows that the file
@@ -119,8 +119,8 @@ class ColumnMetrics:
         use = np.ones(len(lower), np.bool_)
         if records is not None:
             use = known(pc.greater_equal(records, 0)) | np.asarray(records.is_null())
-        # If a file has no value count, use its record count instead, unless the record count is 0: then a null count of
-        # 0 would equal it, and the empty file would count as one in which every row is null.
+        # If a file has no value count, use its record count instead, unless that is 0. Otherwise the null count of an
+        # empty file, 0, would equal it, and every row of the file would be considered null.
         rows = None if records is None else pc.if_else(pc.greater(records, 0), records, pa.scalar(None, pa.int64()))
         counted = values if rows is None or not values.null_count else pc.coalesce(values, rows)
         no_null = known(pc.equal(nulls, 0)) & use
@@ -245,10 +245,10 @@ def _uncrossed(lower: AnyArray, upper: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 
 def comparable(values: AnyArray) -> AnyArray:
-    """Cast values to a type that Arrow can compare.
+    """Cast values so that arrays of related types, such as int and long, get the same type and can be compared.
 
-    Integers, booleans, dates, times and timestamps become int64, and fixed-length binary becomes binary. Values of all
-    other types remain as they are.
+    Integers, booleans, dates, times and timestamps become int64: a date, for example, becomes the number of days since
+    1970-01-01. Fixed-length binary becomes binary. Values of all other types remain as they are.
     """
     kind = values.type
     if pa.types.is_date32(kind):
@@ -277,8 +277,8 @@ def aligned(values: AnyArray, kind: Type | None) -> AnyArray | None:
     Returns
     -------
     pyarrow.Array or None
-        None if the values cannot be compared with the literals (such as texts with numbers), if they have Arrow's null
-        type, or if they are nested.
+        None if the values cannot be compared with the literals (for example, strings cannot be compared with numbers),
+        if they have Arrow's null type, or if they are nested.
     """
     if pa.types.is_null(values.type) or pa.types.is_nested(values.type):
         return None

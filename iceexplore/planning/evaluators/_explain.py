@@ -88,7 +88,7 @@ def metrics_as_text(
     text = term_text(p)
     if partition and source.inclusive is not None and not parse_transform(source.transform).is_identity:
         want = _question(source.inclusive, source.name, source.transform, source.type)
-        text = f"rows with {text} have {want}"
+        text = f"rows with {text} can only be in partitions with {want}"
     else:
         text = f"no row has {text}"
     return lower, upper, nulls, pc.binary_join_element_wise(known, text, ": ")
@@ -120,15 +120,15 @@ def _counted(p: Predicate, all_null: Mask, name: str, subject: str) -> Strings:
 
 
 def _ranged(who: str, lower: Strings, upper: Strings) -> Strings:
-    """Return, for each row, a text such as ``id is 10 to 20``, ``id is 10``, ``id is at least 10`` or ``id is null``.
+    """Describe each pair of bounds, as in ``id is 10 to 20``, ``id is 10``, ``id is at least 10`` or ``id is null``.
 
     Parameters
     ----------
     who
         The first words of each text: ``id`` in these examples.
     lower, upper
-        The bounds, as texts; null where unknown. Both are null only for a partition value that is null: then the text
-        is ``id is null``.
+        The bounds as texts, one per file or manifest; null where unknown. Both are null only for a partition value that
+        is null: then the text is ``id is null``.
     """
     low, high = lower.is_valid(), upper.is_valid()
     one = pc.fill_null(pc.equal(lower, upper), False)
@@ -199,13 +199,16 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
     Returns
     -------
     pyarrow.Table
-        A table of `WHY_SCHEMA` with one row per item of ``rows``. For a file that is not pruned, all columns are null.
+        A table of `WHY_SCHEMA` with one row per item of ``rows``. ``term`` is the predicate of the filter that excludes
+        the file, such as ``id > 30``. ``by`` is the kind of metadata that proves this: ``bounds``, ``counts`` or
+        ``partition`` (or ``filter``, if the filter is false for every row). ``why`` is the explanation for users. For a
+        file that is not pruned, all columns are null.
 
         If the filter has an ``or``, each of its branches may exclude a file for a different reason. The table still has
-        one row for this file: ``term`` has the terms of all branches, joined with ``or``, and ``why`` has all their
-        explanations, joined with semicolons. ``by`` is ``bounds`` if a branch has ``bounds``, otherwise ``counts`` if a
-        branch has ``counts``, otherwise ``partition``. The bounds and the null count are given only if ``column`` and
-        ``by`` are the same in all branches.
+        one row for this file: ``term`` has the predicates of all branches, joined with ``or``, and ``why`` has all
+        their explanations, joined with semicolons. ``by`` is ``bounds`` if this is its value for any branch, otherwise
+        ``counts`` if this is its value for any branch, otherwise ``partition``. The bounds and the null count are given
+        only if ``column`` and ``by`` are the same for all branches.
     """
     found, cases = _explained(wanted, batch.take(np.asarray(rows, np.int64)), metadata)
     return found.table(cases)
@@ -221,8 +224,9 @@ def reasons_of_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata)
     -------
     tuple
         An int64 array and a list of reasons. The array has one item per file: the index of its reason in the list. A
-        reason is a pair of ``term`` and ``by``, as in `WHY_SCHEMA`, such as ``("id > 30", "bounds")``. For files that
-        are not pruned, the pair is ``(None, None)``. The list may contain the same pair more than once.
+        reason is a pair of ``term`` (the predicate that excludes the file) and ``by`` (the kind of metadata that proves
+        this), as in `WHY_SCHEMA`, such as ``("id > 30", "bounds")``. For files that are not pruned, the pair is
+        ``(None, None)``. The list may contain the same pair more than once.
     """
     found, cases = _explained(wanted, batch, metadata)
     numbers, codes = np.unique(cases, return_inverse=True)
@@ -388,7 +392,7 @@ class _Explanation:
         return out
 
     def constant(self, reason: _Constant, mask: Mask) -> _Cases:
-        """Append a reason to `reasons`; it explains all files or manifests for which ``mask`` is true.
+        """Append to `reasons` the one reason why all files or manifests for which ``mask`` is true are pruned.
 
         Return an array with one item per file or manifest: the index of the reason in `reasons` where the mask is true,
         and -1 elsewhere. If the mask is false everywhere, the reason is not appended.
@@ -412,7 +416,7 @@ class _Explanation:
         Parameters
         ----------
         cases
-            Indices in `reasons`; -1 for a file or manifest that is not pruned.
+            For each item, the index of the reason in `reasons`; -1 for a file or manifest that is not pruned.
         rows
             The row number of the file or manifest to which each item of ``cases`` belongs. If ``rows`` is None,
             ``cases[i]`` belongs to the file or manifest ``i``.
@@ -435,11 +439,11 @@ class _Explanation:
         return len(self.reasons) - 1
 
     def _joined(self, children: Sequence[_Cases]) -> _Cases:
-        """Combine the reasons why all branches of an ``or`` exclude the same files or manifests.
+        """Combine the reasons of an ``or``'s branches: it excludes a file or manifest only if every branch does.
 
-        An ``or`` excludes a file or manifest only if every branch excludes it. For those that it excludes, a `_Joined`
-        with the branches' reasons is appended to `reasons`; files or manifests with the same reasons share it. Return
-        an array with one item per file or manifest: the index of its `_Joined`; -1 if some branch does not exclude it.
+        The reasons why all branches exclude a file or manifest make one `_Joined`, which is appended to `reasons`.
+        Files or manifests that are excluded for the same reasons share one `_Joined`. Return an array with one item per
+        file or manifest: the index of its `_Joined` in `reasons`; -1 if some branch does not exclude it.
 
         Parameters
         ----------
@@ -457,13 +461,15 @@ class _Explanation:
         return out
 
     def _rendered(self, number: int, at: npt.NDArray[Any]) -> pa.Table:
-        """Explain files or manifests that are all pruned for the same reason, as a table of `WHY_SCHEMA`.
+        """Return a table of `WHY_SCHEMA` that explains why some files or manifests are pruned, one row each.
+
+        All of them are pruned for the same reason, or none of them is pruned.
 
         Parameters
         ----------
         number
-            Index of the reason in `reasons`. If it is negative, the files or manifests are not pruned, and all values
-            in the table are null.
+            Index of the reason in `reasons`; negative if the files or manifests are not pruned. Then all values in the
+            table are null.
         at
             Indices of the files or manifests.
         """
@@ -488,9 +494,10 @@ def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
 
     The result has one row per file or manifest. In it, the values of all branches are joined: ``term`` with ``or``, as
     in ``id = 1 or id = 5``; ``column`` with commas; and ``why`` with semicolons. If several branches have the same
-    ``term`` or ``column``, it is named once. ``by`` is ``bounds`` if any branch has this value, else ``counts``, else
-    ``partition``, else ``filter``. ``lower``, ``upper`` and ``null_count`` are those of the first branch if ``column``
-    and ``by`` are the same in all branches; otherwise they are null.
+    ``term`` or ``column``, it is named once. ``by``, the kind of metadata that excludes the file or manifest, is
+    ``bounds`` if any branch has this value, else ``counts``, else ``partition``, else ``filter``. ``lower``, ``upper``
+    and ``null_count`` are those of the first branch if ``column`` and ``by`` are the same in all branches; otherwise
+    they are null.
 
     Parameters
     ----------
@@ -515,7 +522,7 @@ def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
 
 
 def _table(n: int, **columns: Any) -> pa.Table:
-    """Return a table of `WHY_SCHEMA` with ``n`` rows, from the given columns.
+    """Make a table that explains why ``n`` files or manifests are pruned (`WHY_SCHEMA`) from the given columns.
 
     A column that is given as a single value has this value in all rows. Columns that are not given are null.
     """

@@ -57,7 +57,8 @@ class MetricsSource:
     evidence
         The metrics, one row per file or manifest.
     where
-        Mask of the rows of `evidence` that may be used; None for all.
+        Mask of the rows of `evidence` that may be used; None for all. For a partition field, these are the files or
+        manifests that have its partition spec, and whose values can be trusted.
     by
         ``partition`` for partition values and summaries, ``statistics`` for metrics of columns and expressions.
     name
@@ -78,7 +79,8 @@ class MetricsSource:
     def may(self) -> Mask:
         """Return a mask of the files or manifests: False where the metrics prove that no row satisfies the predicate.
 
-        This is the predicate of the filter (P in the description of `MetricsSource`), not its projection.
+        This is the predicate in the filter, such as ``ts >= timestamp '2024-05-17 10:00:00'``, not its projection to a
+        partition field, such as ``ts_day >= date '2024-05-17'``.
         """
         if self.inclusive is None:
             return np.ones(len(self.evidence), np.bool_)
@@ -88,7 +90,7 @@ class MetricsSource:
     def must(self) -> Mask:
         """Return a mask of the files or manifests: True where the metrics prove that every row satisfies the predicate.
 
-        The predicate is P in the description of `MetricsSource`: the original one, not its projection.
+        This is the predicate in the filter, not its projection to a partition field (see `may` for an example).
         """
         if self.strict is None:
             return np.zeros(len(self.evidence), np.bool_)
@@ -96,8 +98,9 @@ class MetricsSource:
         return found if self.where is None else found & self.where
 
 
-#: A function that is called with a comparison in a filter, such as ``id > 5``. It returns the metrics of files or
-#: manifests that may prove the comparison true or false for all rows of a file or manifest.
+#: A function that is called with a comparison in a filter, such as ``id > 5``. It returns metrics of files or
+#: manifests. These metrics may prove that the comparison is true, or that it is false, for all rows of a file or
+#: manifest.
 MetricsSources: TypeAlias = Callable[[Predicate | Computed], Sequence[MetricsSource]]
 
 
@@ -208,7 +211,7 @@ def statistics_source(p: Computed, evidence: ColumnMetrics) -> MetricsSource:
 
 
 def ordered_argument(value: ValueExpression) -> Predicate | None:
-    """Return a predicate on the column to which an order-preserving transform is applied; None for other expressions.
+    """Return a predicate on a column if ``value`` is an order-preserving transform of this column, otherwise None.
 
     For ``day(ts)`` the predicate is ``ts is not null``. It is never evaluated: callers use it only to look up the
     metrics of the column ``ts``. `transformed` can then convert these to metrics of ``day(ts)``.
@@ -250,9 +253,9 @@ def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
     lower, upper = bounds
     if transform.may_overflow and pa.types.is_integer(lower.type):
         # ``truncate`` rounds down. So if the transformed lower bound is above the lower bound itself, the result has
-        # overflowed: as in Java, the lowest integers get very high results. Then some values of the file may have
-        # results outside the transformed bounds, so set both to null. Do the same if the lower bound is unknown,
-        # because the file may then have such low values.
+        # overflowed: as in Java, truncating the lowest integers wraps around to very high ones. Then some values of the
+        # file may have results outside the transformed bounds, so set both to null. Do the same if the lower bound is
+        # unknown, because the file may then have such low values.
         kept = pa.array(known(pc.less_equal(lower, evidence.lower.cast(lower.type))))
         nothing = build.scalar(None, lower.type)
         lower, upper = pc.if_else(kept, lower, nothing), pc.if_else(kept, upper, nothing)
@@ -321,7 +324,10 @@ def always_required(metadata: TableMetadata, field_id: int) -> bool:
 
 
 def _schemas_removed(metadata: TableMetadata) -> bool:
-    """Return whether the schema ids show that a schema was removed: they are not 0, 1, 2, and so on without a gap."""
+    """Return whether the schema ids show that a schema was removed from the metadata.
+
+    They do if they are not 0, 1, 2, and so on without a gap.
+    """
     ids = {s.schema_id for s in metadata.schemas}
     return ids != set(range(len(ids)))
 
@@ -444,7 +450,7 @@ class FileMetricsSources:
         """Return the values of a partition field, as metrics with one row per file.
 
         ``key`` is the field id of the partition field as text, such as ``"1000"``. Return None if the partition tuples
-        do not have this field, or if all its values are null and have no type.
+        do not have this field, or if its Arrow type is ``null``, which has no values to compare.
         """
         if key not in self._values:
             values = self.value(key)

@@ -153,7 +153,7 @@ class Filter:
 
     @property
     def stats_ids(self) -> list[int]:
-        """Return the sorted ids of the column metrics that are needed to evaluate the filter on files.
+        """Return the sorted ids of the fields whose metrics are needed to evaluate the filter on files.
 
         These are the field ids of the columns in the expression. For a computed value, such as ``day(ts)``, they also
         include the ids of those items of the table's ``expressions`` (V4 proposal) that compute it.
@@ -168,12 +168,12 @@ class Filter:
     def to_json(
         self, *, form: Literal["spec", "rest"] = "spec", references: Literal["name", "id"] = "name"
     ) -> dict[str, Any] | bool:
-        """Return the filter as an Iceberg expression in JSON; see `expression_to_json`.
+        """Return the filter as an Iceberg expression in JSON; for the parameters, see `expression_to_json`.
 
         Raises
         ------
         OptionError
-            The filter was made with ``partition=``, which Iceberg's expressions have no form for, or JSON cannot
+            The filter was made with ``partition=``, which has no counterpart in Iceberg's expressions, or JSON cannot
             express the filter.
         """
         if self.partition:
@@ -318,10 +318,10 @@ def make_filter(
 
 
 def _identified(expression: Expression, metadata: TableMetadata) -> Expression:
-    """Set the ids of each `Computed` comparison in an expression (`Computed.ids`).
+    """Return the expression with `Computed.ids` filled in for each comparison of a computed value, such as ``day(ts)``.
 
     In the V4 proposal, a table has a list of ``expressions``, each with an id, and there can be metrics for each id.
-    For ``day(ts) > date '2024-05-17'``, this function sets the ids of the table's expressions that compute ``day(ts)``.
+    For ``day(ts) > date '2024-05-17'``, the ids are those of the table's expressions that compute ``day(ts)``.
     """
     match expression:
         case And(children):
@@ -349,15 +349,16 @@ def _ids_of(value: ValueExpression, metadata: TableMetadata) -> tuple[int, ...]:
 
 
 def _check_partition(metadata: TableMetadata, partition: Mapping[str, Any] | None) -> None:
-    """Raise OptionError unless ``partition`` has names of partition fields as keys, and values that fit these fields.
+    """Raise OptionError if ``partition`` cannot be used as the required partition values of a filter.
 
-    The fields may belong to any of the table's specs. An empty dictionary is an error, too.
+    It must be a dictionary that is not empty; None is refused, too. Each key must be the name of a partition field in
+    one of the table's specs. If several specs have a field of this name, the value must fit the field in each of them.
     """
     names = list(dict.fromkeys(f.name for s in metadata.partition_specs for f in s.fields))
     if not isinstance(partition, Mapping) or not partition:
         raise OptionError(
-            f"partition={partition!r} must be a non-empty dictionary whose keys are partition fields: "
-            f"{', '.join(names) or 'none'}"
+            f"partition={partition!r} must be a non-empty dictionary whose keys are partition fields. Partition fields "
+            f"of the table: {', '.join(names) or 'none'}"
         )
     for name, given in partition.items():
         if name not in names:

@@ -135,8 +135,9 @@ class ManifestMetricsSources:
         each spec. If the object was made with ``statistics=True``, the list also has the metrics of ``id``, and of
         transforms of ``id``, in a V4 root manifest (see the method `statistics`).
 
-        For a comparison of a computed value, such as ``day(ts) = date '2024-05-17'``, the result is described at
-        `_about_value`.
+        For a comparison of a computed value, such as ``day(ts) = date '2024-05-17'``, these are the metrics of the
+        partition fields that store ``day(ts)``. With ``statistics=True``, those of ``day(ts)`` and ``ts`` in a V4 root
+        manifest follow (see `_about_value`).
         """
         if isinstance(p, Computed):
             return self._about_value(p)
@@ -158,8 +159,8 @@ class ManifestMetricsSources:
         The left side of ``p`` is a computed value, as in ``day(ts) = date '2024-05-17'``. For this example, the result
         begins with the metrics of the partition fields that store ``day(ts)``. If the object was made with
         ``statistics=True``, metrics from a V4 root manifest follow: first those of ``day(ts)``, which exist only if the
-        table metadata lists ``day(ts)`` under the key ``expressions``, then those of the column ``ts``, converted to
-        metrics of ``day(ts)``.
+        table metadata lists ``day(ts)`` under the key ``expressions`` (V4 proposal), then those of the column ``ts``,
+        converted to metrics of ``day(ts)``.
         """
         out = []
         for spec, mine in self.specs:
@@ -226,8 +227,8 @@ class ManifestMetricsSources:
 
         If they describe only some of the files, they prove nothing about the manifest. This happens only in V4, where a
         delete manifest may hold deletes of several specs: the metrics of a field describe all of these deletes only if
-        every spec of the table has a field with the same source columns and transform. For all other manifests, the
-        result is True.
+        every spec of the table has a field with the same source columns and transform. For data manifests, and for all
+        manifests before V4, the result is True.
         """
         same = (field.source_ids, field.transform)
         specs = self._metadata.partition_specs
@@ -301,8 +302,8 @@ class ManifestMetricsSources:
 
         The keys are the ids of the partition fields, as text. The metrics have one row per manifest. All metrics in a
         row are unknown if the manifest has another spec, or if the number of its summaries differs from the number of
-        the spec's fields. If this is so for all manifests, as always in a V4 root manifest, the result is empty. Fields
-        of type ``unknown`` are left out.
+        the spec's fields. If this is so for all manifests, the result is empty. So it is always empty for a V4 root
+        manifest, which has no partition summaries. Fields of type ``unknown`` are left out.
 
         Parameters
         ----------

@@ -2,8 +2,9 @@
 
 The rules are those of Iceberg's ``InclusiveMetricsEvaluator``, ``StrictMetricsEvaluator`` and ``ManifestEvaluator``,
 except that a null satisfies only ``is-null`` and ``not-nan``. (Iceberg's evaluators let nulls also match ``!=``,
-``not in`` and ``not starts with``. As SQL does not, they keep some files that have no matching row in SQL.) The metrics
-are Arrow columns with one row per file or manifest, so a predicate is evaluated on all of them at once.
+``not in`` and ``not starts with``. In SQL, nulls do not match these, so Iceberg's evaluators keep some files that have
+no matching row in SQL.) The metrics are Arrow columns with one row per file or manifest, so a predicate is evaluated on
+all of them at once.
 """
 
 from __future__ import annotations

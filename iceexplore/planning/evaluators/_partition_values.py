@@ -170,7 +170,7 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
     """
     if pa.types.is_null(arrow_type(kind)):
         if any(v is not None for v in values):
-            raise OptionError(f"{what} has the Iceberg type unknown: its values must all be None")
+            raise OptionError(f"{what} has Iceberg's type 'unknown', so all its values must be None")
         return pa.nulls(len(values))
     try:
         raw = [None if v is None else encode_value(kind, _plain(type_base(kind), v)) for v in values]
@@ -248,8 +248,9 @@ def _plain_time(base: str, value: np.datetime64) -> PlainValue:
     For ``timestamp_ns`` and ``timestamptz_ns``, return a datetime64 in nanoseconds, because Python's datetime has only
     microseconds.
 
-    The value is first converted to the unit of the Iceberg type. Without this, ``value.item()`` would return an integer
-    for a datetime64 in nanoseconds, and for ``timestamp``, this integer would be read as a number of microseconds.
+    The value is first converted to the unit of the Iceberg type. Otherwise, ``value.item()`` would return a number of
+    nanoseconds for a datetime64 in nanoseconds, and for ``timestamp``, `encode_value` would take this number for
+    microseconds.
 
     Parameters
     ----------
@@ -316,7 +317,7 @@ def plain_value(value: AnyScalar) -> PlainValue:
 
 
 def _comparable(value: PlainValue) -> PlainValue:
-    """Convert a partition value to one that JSON can store.
+    """Convert a partition value to one that JSON can store, for a key that identifies the partition.
 
     Bytes become hexadecimal text. Other values that JSON lacks, such as dates and decimals, become their ``str``.
     """

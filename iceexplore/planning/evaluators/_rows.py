@@ -162,7 +162,8 @@ def _inside(column: AnyArray, path: tuple[int, ...]) -> AnyArray:
 def _typed(values: AnyArray, kind: Type) -> AnyArray:
     """Cast values to the Arrow type of an Iceberg type, if necessary."""
     wanted = arrow_type(kind)
-    # A fixed-size binary array needs no cast: comparisons convert it to variable-size binary (`satisfied`).
+    # A fixed-size binary array needs no cast: the function `satisfied`, which compares the values with the literals of
+    # a predicate, converts it to variable-size binary.
     return values if values.type == wanted or pa.types.is_fixed_size_binary(values.type) else values.cast(wanted)
 
 

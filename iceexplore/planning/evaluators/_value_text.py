@@ -73,7 +73,9 @@ def shown(texts: Strings, quoted: bool) -> Strings:
 
 
 def _by_value(values: AnyArray, kind: Type | None, transform: str) -> Strings:
-    """Format values in Python, each distinct value once; null stays null.
+    """Format values as text in Python, without Arrow's functions; each distinct value is formatted only once.
+
+    Null stays null.
 
     Parameters
     ----------
@@ -113,8 +115,9 @@ def _floats(values: AnyArray, kind: Type | None) -> Strings:
 
     If the absolute value is at least 0.001 and below 1,000,000, Arrow's cast to text gives the same digits as Java;
     only ``.0`` must be added to whole numbers. All other values, including NaN, are formatted in Python (`_by_value`),
-    because from 10,000,000 on, and below 0.001 except for zero, Java writes an exponent: ``1.0E7`` for Arrow's
-    ``10000000``. Between 1,000,000 and 10,000,000, Arrow's digits would be right, too: Python is only slower there.
+    because from 10,000,000 on, and below 0.001 except for zero, Java writes an exponent: ``1.0E7`` where Arrow writes
+    ``10000000``. From 1,000,000 to 10,000,000, Java writes no exponent, and formatting in Python is not necessary: it
+    gives the same text, only more slowly.
     """
     magnitude = pc.abs(values)
     plain = pc.and_(pc.greater_equal(magnitude, 1e-3), pc.less(magnitude, 1e6))

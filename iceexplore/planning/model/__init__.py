@@ -1,1 +1,1 @@
-"""Define the data of a plan: the data files to read, the deletes that apply to them, and groups of data files."""
+"""Define classes for the contents of a plan: data files to read, deletes that apply to them, groups of data files."""

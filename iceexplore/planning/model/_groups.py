@@ -255,10 +255,9 @@ def _indices(encoded: AnyDictionaryArray) -> npt.NDArray[np.int64]:
 
 
 def _sorted(groups: Groups, by: npt.NDArray[np.int64]) -> Groups:
-    """Sort groups in ascending order of the numbers in ``by``, which has one number per group.
+    """Return groups of files, sorted in ascending order of the numbers in ``by``, which has one number per group.
 
-    The group numbers of the files, in ``groups.codes``, are changed to match. Groups with equal numbers in ``by`` keep
-    their order.
+    The files' group numbers, ``codes``, are renumbered to match. Groups with equal numbers in ``by`` keep their order.
     """
     order = np.argsort(by, kind="stable")
     places = np.empty(len(order), dtype=np.int64)

@@ -223,7 +223,7 @@ def test_reasons_of_manifests() -> None:
     assert days[0][0] == "1969-12-30"
     why = next(r["why"] for r in reasons if r["lower"] == days[0][0])
     assert "of the manifest's partitions is 1969-12-30 to " in why
-    assert reasons[0]["why"].endswith("have at_day >= 1980-01-01")
+    assert reasons[0]["why"].endswith("can only be in partitions with at_day >= 1980-01-01")
 
 
 def test_a_tuple_that_contradicts_the_bounds_proves_nothing() -> None:
