@@ -1,4 +1,8 @@
-"""Convert values of data files and deletes to comparable numbers: codes for partition tuples, ranks for bounds."""
+"""Convert values of data files and deletes to integers that can be compared.
+
+Partition tuples become codes, which are equal if the tuples are equal. Bounds become ranks, which are in the same order
+as the bounds.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,8 @@ def paired_partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: 
     and their partition tuples must be equal (Iceberg specification, "Scan Planning"). All partition fields are
     compared, including those with an unknown transform, and those with the void transform, whose values are null.
 
-    A data file has the number -1 if no delete has its spec id. A delete has -2 if no data file has its spec id.
+    A data file has the number -1 if no delete has its spec id, and a delete has -2 if no data file has its spec id. The
+    two numbers differ so that such a data file and such a delete never count as being in the same partition.
     """
     specs: list[Ints] = [
         np.asarray(pc.fill_null(whole(b.entries["partition_spec_id"]), -1), np.int64) for b in (files, deletes)
@@ -101,7 +106,7 @@ def _bits(values: AnyArray) -> AnyArray:
     """Convert floats to integers, so that two integers are equal exactly if Iceberg regards the floats as equal.
 
     The integer has the bits of the float in double precision, so that -0.0 and 0.0 get different integers. Every NaN
-    gets the same integer, and null stays null. Values of other types are converted by `_plain`.
+    gets the same integer, and null stays null. An array of another type is passed to `_plain` instead.
     """
     if pa.types.is_floating(values.type):
         null = np.asarray(values.is_null())

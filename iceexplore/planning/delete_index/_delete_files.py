@@ -78,17 +78,15 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
 def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: EntryBatch) -> Mask:
     """Return which manifests of a V4 root manifest may hold a delete that applies to one of the data files.
 
-    The root manifest has metrics for each manifest, which give bounds of partition values, such as ``day(ts)``. If the
-    partition values of all data files are outside these bounds, no data file is in the same partition as a delete in
-    the manifest. Then the result is False.
+    The root manifest has metrics for each manifest, which give bounds of partition values, such as ``day(ts)``. The
+    result is False for a manifest only if all of these conditions hold:
 
-    But a V4 manifest may also hold deletes of specs other than the one that the root manifest names for it, and the
-    metrics may not cover the partitions of these deletes. So the result is False only if two more conditions hold,
-    which ensure that such deletes cannot apply to the data files:
-
-    - All data files have the spec that the root manifest names for the manifest.
-    - No spec of the table is unpartitioned. (Equality deletes of an unpartitioned spec apply to data files of all
-      specs.)
+    - For some partition field, the values of all data files are outside the manifest's bounds. So no data file is in
+      the same partition as a delete that these bounds cover.
+    - All data files have the spec that the root manifest names for the manifest. The manifest may also hold deletes of
+      other specs, which the bounds may not cover, but these do not apply to data files of this spec.
+    - All specs of the table are partitioned. Otherwise the manifest may hold equality deletes of an unpartitioned spec,
+      which apply to data files of all specs.
 
     A partition field is ignored if its value is null or NaN for one of the data files. In V4, partition values are
     derived from the metrics of a data file, and null may mean that this was not possible.

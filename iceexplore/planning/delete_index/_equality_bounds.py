@@ -68,8 +68,8 @@ class Intervals:
         Parameters
         ----------
         files, deletes
-            The pairs: the file at index ``files[i]`` of `file_low`, and the delete at index ``deletes[i]`` of
-            `delete_low`. Both arrays have the same length.
+            The pairs: pair ``i`` is the data file with the index ``files[i]`` in `file_low`, and the delete with the
+            index ``deletes[i]`` in `delete_low`. Both arrays have the same length.
         """
         out: Mask = self.file_low[files] > self.delete_high[deletes]
         out |= self.delete_low[deletes] > self.file_high[files]
@@ -82,10 +82,11 @@ class Intervals:
     def widened(self) -> Intervals:
         """Return wider intervals, which can be compared by their ends alone.
 
-        In the result, `file_extra`, `delete_extra` and `used` are None. So that no match is missed, two kinds of
-        deletes get the interval 0 to `END`: those that may match a null or NaN of some data file, and those for which
-        the column is not an equality column. The empty interval of a data file that has only nulls and NaN becomes 0 to
-        0, so that it overlaps the intervals of these deletes.
+        The ends of an interval are integers from 0 to `END`, in the same order as the values that they represent. In
+        the result, the attributes that add conditions to the comparison of the ends (`file_extra`, `delete_extra` and
+        `used`) are None. So that no match is missed, two kinds of deletes get the widest interval, 0 to `END`: those
+        that may match a null or NaN of some data file, and those for which the column is not an equality column. A data
+        file that has only nulls and NaN has an empty interval. It becomes 0 to 0, so that it overlaps the widest one.
 
         If the new intervals of a file and a delete do not overlap, the two certainly have no value in common. If they
         overlap, the two may still have no value in common. To find out, call `apart` on the old intervals.
@@ -96,9 +97,10 @@ class Intervals:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
-        # Replace the empty interval of a data file with only nulls and NaN by 0 to 0. An empty interval overlaps no
-        # other, but some deletes may apply to the file: those that do not compare this column, and those that may match
-        # a null or NaN of some data file. They get the interval 0 to `END` (mask `wide`), which overlaps 0 to 0.
+        # If a data file has only nulls and NaN, its interval is empty. Replace it by 0 to 0: an empty interval overlaps
+        # no other, but some deletes may apply to the file. These are the deletes that do not compare this column, and
+        # those that may match a null or NaN of some data file. Such deletes (mask `wide`) get the interval 0 to `END`,
+        # which overlaps 0 to 0.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),
@@ -112,9 +114,9 @@ def equality_intervals(
     """Return, for one column, the interval from the lower to the upper bound in each data file and in each delete.
 
     If the interval of a data file and that of a delete do not overlap, the delete cannot match a row of the file, apart
-    from nulls and NaN: see `Intervals`. Bounds that may be truncated count as unknown (`trusted`). Return None if the
-    column cannot exclude any delete. This is so if the data files or the deletes have no metrics of the column, or if
-    no delete has it as an equality column.
+    from nulls and NaN: see `Intervals`. Bounds that may be truncated count as unknown: see `trusted`. Return None if
+    the column cannot exclude any delete. This is so if the data files or the deletes have no metrics of the column, or
+    if no delete has it as an equality column.
 
     Parameters
     ----------
@@ -141,10 +143,15 @@ def equality_intervals(
 
 
 def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple[Ints, Ints, Ints]:
-    """Return the ends of one column's intervals, in all data files or in all deletes, and its possible nulls and NaN.
+    """Return the intervals of one column in all data files, or in all deletes, and whether nulls or NaN may occur.
 
-    The result is three arrays: for the data files, `Intervals.file_low`, `Intervals.file_high` and
-    `Intervals.file_extra`; for the deletes, the corresponding attributes, such as `Intervals.delete_low`.
+    An interval goes from the rank of the lower bound to the rank of the upper bound. If one of the two is unknown, it
+    goes from 0 to `END`. It is empty if all values are certainly null or NaN.
+
+    The result is three arrays: the lower ends, the upper ends, and numbers that tell whether nulls or NaN may occur (1
+    for nulls, 2 for NaN, 3 for both, otherwise 0). For data files, they become `Intervals.file_low`,
+    `Intervals.file_high` and `Intervals.file_extra`; for deletes, the corresponding attributes, such as
+    `Intervals.delete_low`.
 
     Parameters
     ----------
@@ -179,7 +186,8 @@ def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.S
 
     - It is NaN, which is not a valid bound.
     - The metrics have the field ``tight_bounds`` (V4), and it is false.
-    - Its length is one to which writers truncate bounds (`cut_off`), and ``tight_bounds`` is not true.
+    - It may be truncated: it has a length to which writers truncate bounds, such as 16 characters (see `cut_off`), and
+      ``tight_bounds`` is not true.
     """
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     loose = bool_array(pc.invert(children["tight_bounds"]))
@@ -284,8 +292,9 @@ def _beyond(upper: AnyArray) -> AnyArray:
     other types are not changed.
     """
     if pa.types.is_string(upper.type):
-        # With one byte 0xff appended, the bound is above all texts that begin with it, because UTF-8 does not contain
-        # this byte. So a truncated bound is again at least as high as the column's values.
+        # If a writer truncated the bound without incrementing its last character, it may be below the column's highest
+        # value. With one byte 0xff appended, it is above all texts that begin with it, because UTF-8 does not contain
+        # this byte. So it is above all values of the column.
         return pc.binary_join_element_wise(upper.cast(pa.binary()), b"\xff", b"")
     if pa.types.is_binary(upper.type):
         return pc.binary_join_element_wise(upper, b"\xff" * 64, b"")

@@ -39,9 +39,10 @@ class Stretches:
 
     @classmethod
     def of(cls, array: AnyArray) -> Stretches:
-        """Convert an Arrow list or list-view array, in which neither a list nor an item is null.
+        """Convert an Arrow list or list-view array to one array of items, and the start and size of each list in it.
 
-        The lists of a list-view array may share items in memory. The result's `values` contains such items only once.
+        Neither a list nor an item of ``array`` may be null. The lists of a list-view array may share items in memory.
+        The array of items, `values`, contains such items only once.
         """
         lists = cast(AnyListViewArray, array)
         values = np.asarray(lists.values).astype(np.int64)
@@ -59,7 +60,10 @@ class Stretches:
         return out
 
     def uses(self, count: int) -> _Longs:
-        """Return, for each of ``count`` deletes, to how many data files it applies (whose lists contain it)."""
+        """Return, for each delete, the number of data files to which it applies.
+
+        ``count`` is the number of deletes, and so the length of the result.
+        """
         held = self.size > 0
         change = np.zeros(len(self.values) + 1, dtype=np.int64)
         np.add.at(change, self.start[held], 1)
@@ -89,9 +93,10 @@ class Stretches:
         return build.list_array(pa.array(np.concatenate([[0], ends]).astype(np.int32)), flat)
 
 
-#: Maximum number of pairs (a data file and a delete that may apply to it) that `lists_of` accepts. Each pair needs its
-#: own item in an array. There is one exception: if all pairs are in one `Spans` (one array of deletes, with a slice for
-#: each data file), any number is allowed, because the slices are then used as the lists, and slices may overlap.
+#: Maximum number of pairs (a data file and a delete that may apply to it) that `lists_of` accepts, because each pair
+#: needs its own item in an array. But if all pairs are in one `Spans` (one array of deletes, with a slice for each data
+#: file), any number is allowed: the slices are then the lists of the result, and as slices may overlap, a pair needs no
+#: item of its own.
 MOST_VALUES = 1 << 28
 
 
@@ -116,10 +121,11 @@ class Lists:
         return np.cumsum(change[:-1]) > 0
 
     def array(self, renamed: Ints) -> AnyListViewArray:
-        """Return the lists as an Arrow array, with new row numbers for the deletes.
+        """Return the deletes of each data file as an Arrow array of lists, with new row numbers for the deletes.
 
         The new row number of delete ``d`` is ``renamed[d]``. The numbers change because the caller removes the deletes
-        that apply to no data file. Items of ``values`` that are in no list are left out.
+        that apply to no data file. The lists are slices of ``values``; items of ``values`` that are in none of the
+        slices are not copied to the result.
         """
         used = self.used()
         places = np.concatenate([[0], np.cumsum(used)])
@@ -151,9 +157,9 @@ def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
     ------
     UnsupportedError
         There are more than `MOST_VALUES` (about 268 million) pairs, and they are not all in one `Spans`. This can
-        happen if some position deletes reference one data file each, and others apply to a whole partition. If all
-        pairs are in one `Spans`, any number is allowed, because the lists are then slices of one array, and
-        slices may overlap. Otherwise each pair needs its own item in an array.
+        happen if some position deletes reference one data file each, and others apply to a whole partition. Then each
+        pair needs its own item in an array, and the array would be too large. If all pairs are in one `Spans`, any
+        number is allowed, because the lists are then slices of one array, and slices may overlap.
     """
     stretches = [f for f in found if isinstance(f, Spans) and bool((f.stop > f.start).any())]
     pairs = [f for f in found if not isinstance(f, Spans) and len(f[0])]

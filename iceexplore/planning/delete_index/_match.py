@@ -59,10 +59,10 @@ def match_deletes(
     - A deletion vector references no data file: it does not apply.
     - A delete references a data file in another partition, or one with a higher data sequence number: the delete does
       not apply.
-    - A delete references its data file by another location than that in the data file's entry, even in canonical form
-      (in which ``s3a://b/x`` becomes ``s3://b/x``, for example): the delete applies. Two such locations are taken for
-      the same file if, in a moved table, they resolve to the same real file, or if they differ only in scheme or
-      authority and no other live data file can be meant (see `named_files`).
+    - The location by which a delete references its data file differs from the one in the data file's entry, even after
+      both are converted to canonical form (in which ``s3a://b/x`` becomes ``s3://b/x``, for example): the delete
+      applies. Two such locations are regarded as the same file if, in a moved table, they resolve to the same real
+      file, or if they differ only in scheme or authority and no other live data file can be meant (see `named_files`).
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class DeleteIndex:
 
     @cached_property
     def file_sequence(self) -> Ints:
-        """Return the files' data sequence numbers; null counts as 0."""
+        """Return the data sequence number of each data file (not of the delete files); null counts as 0."""
         return np.asarray(pc.fill_null(whole(self.files.entries["sequence_number"]), 0))
 
     @cached_property
@@ -147,7 +147,7 @@ class DeleteIndex:
 
     @cached_property
     def is_global(self) -> Mask:
-        """Return a mask of `found`: True for global deletes, which apply to data files of every partition.
+        """Return one boolean per delete in `found`: True for global deletes, which apply in every partition.
 
         These are the equality deletes of an unpartitioned spec.
         """
@@ -177,12 +177,13 @@ class DeleteIndex:
 
     @cached_property
     def named(self) -> tuple[Ints, Ints, Mask]:
-        """Return all pairs of a data file and a delete that references exactly this file, as three arrays.
+        """Return all pairs of a data file and a delete that references this file and no other, as three arrays.
 
-        The arrays have one item per pair: the row number of the data file, the row number of the delete, and a boolean.
-        The boolean is True if the location that the delete references differs, even in canonical form, from the
-        location of the data file. An example is ``s3://a/x`` for ``s3://b/x``; `named_files` describes when such
-        locations form a pair. Partitions and sequence numbers are not compared.
+        Such a delete is a deletion vector, or a position delete file for a single data file. The arrays have one item
+        per pair: the row number of the data file, the row number of the delete, and a boolean. The boolean is True if
+        the two form a pair although the location that the delete references differs, even in canonical form, from that
+        of the data file. An example is ``s3://a/x`` for ``s3://b/x``; `named_files` describes when such locations form
+        a pair. Partitions and sequence numbers are not compared.
         """
         return named_files(self.state, whole(self.files.entries["location"]), self.found.referenced)
 
@@ -216,10 +217,10 @@ class DeleteIndex:
     def position_pairs(self) -> list[Found]:
         """Return all pairs of a data file and a position delete file (not a deletion vector) that applies to it.
 
-        The first item of the list has the pairs of deletes that reference a single data file. The second item has the
-        pairs of all other deletes, which may apply to any data file of their partition (`of_partition`). If there are
-        no other deletes, the list has only one item. Pairs in which the data file has a deletion vector are included,
-        although the vector replaces the position delete file.
+        The first item of the list has the pairs in which the delete file references a single data file. The second item
+        has the pairs of all other position delete files (see the mask `of_partition`), which may apply to any data file
+        of their partition. If there are none, the list has only one item. Pairs in which the data file has a deletion
+        vector are included, although the vector replaces the position delete file.
         """
         files, deletes, _ = self.named
         mine = self.in_scope & self.found.position[deletes]
@@ -246,8 +247,9 @@ class DeleteIndex:
     def position_scope(self) -> Scope:
         """Return the position delete files that may apply to several data files, and the data files to pair them with.
 
-        The function `joined` makes the pairs from this result. It pairs each of these deletes (see `of_partition`) with
-        the data files of its partition whose sequence number is not above the delete's.
+        These are the deletes for which the mask `of_partition` is True. The function `joined` makes the pairs from the
+        returned `Scope`: it pairs each of these deletes with the data files of its partition whose data sequence number
+        is not above that of the delete.
         """
         rows = np.flatnonzero(self.of_partition)
         return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
@@ -258,7 +260,8 @@ class DeleteIndex:
         The interval of a delete goes from its lower to its upper bound of ``file_path``. The interval of a data file
         contains only the file's location. If the two intervals do not overlap, the delete does not apply to the file.
         If a bound or location cannot be compared safely, for example because it is not normalized, the interval is the
-        widest one, which overlaps all others (see the function ``path_intervals``).
+        widest one, which overlaps all others. (This method calls the function of the same name in the module
+        ``_paths``, which decides which bounds and locations can be compared.)
 
         Parameters
         ----------
@@ -269,8 +272,8 @@ class DeleteIndex:
         Returns
         -------
         list
-            A list of one `Intervals` object, the form in which `joined` expects it; an empty list if no delete in
-            ``rows`` has both bounds.
+            A list of one `Intervals` object, because `joined` expects a list; an empty list if no delete in ``rows``
+            has both bounds.
         """
         low, high = path_bounds(self.found.batch)
         mine = np.zeros(len(self.found), dtype=bool)
@@ -282,9 +285,9 @@ class DeleteIndex:
         return [path_intervals(locations, low, high, self._cut, self.state.storage.prefixes)]
 
     def _cut(self, values: AnyArray) -> Mask:
-        """Return which of the given bounds of ``file_path`` may be truncated.
+        """Return one boolean for each of the given bounds of ``file_path``: True if the bound may be truncated.
 
-        A bound may be truncated if its length is one to which writers truncate bounds: see `cut_off`.
+        This is assumed if its length is one to which writers truncate bounds: see `cut_off`.
         """
         return cut_off(self.state.metadata, None, values)
 
@@ -335,9 +338,9 @@ class DeleteIndex:
         return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]
 
     def result(self, *, replaced: bool = False) -> MatchedDeletes:
-        """Return the deletes that apply to each data file, and add a problem to `state` for each fault that is found.
+        """Return the deletes that apply to each data file, and record faults as problems of the table state.
 
-        `match_deletes` lists the possible faults.
+        The docstring of `match_deletes` lists the possible faults. Their problems are added to ``state.problems``.
 
         Parameters
         ----------
@@ -390,20 +393,23 @@ class DeleteIndex:
         Parameters
         ----------
         kind
-            The kind of fault. For ``"otherwise"``, the location in the delete differs from that of the data file, even
-            in canonical form. For ``"double"``, the data file has several deletion vectors, and ``delete`` is not the
-            newest one. For ``"apart"``, the two have different partitions, or the data file has a higher sequence
-            number than the delete.
+            The kind of fault:
+
+            - ``"otherwise"``: the delete references the data file by another location, such as one with another scheme
+              or authority. The two locations differ even after both are converted to canonical form.
+            - ``"double"``: the data file has several deletion vectors, and ``delete`` is not the newest one.
+            - ``"apart"``: the two have different partitions, or the data file has a higher sequence number than the
+              delete.
         file, delete
-            Row numbers in `files` and `found`.
+            The row number of the data file in `files`, and the row number of the delete in `found`.
         count
-            The number of pairs with this kind of fault. If it is above `_MOST_NOTES`, only some of the pairs get a
-            problem, and the text of the problem mentions this number.
+            The number of pairs of a data file and a delete with this kind of fault. If it is above `_MOST_NOTES`, only
+            some of the pairs get a problem, and the text of the problem mentions this number.
         """
         name = self.files.entries["location"][file].as_py()
         where = self.found.batch.entries["location"][delete].as_py()
         referenced = self.found.referenced[delete].as_py()
-        more = f" ({count} such pairs of a data file and a delete)" if count > _MOST_NOTES else ""
+        more = f" (one of {count} such cases, of which only some are reported)" if count > _MOST_NOTES else ""
         if kind == "otherwise":
             how = (
                 "by a location whose scheme or authority differs from that in the file's manifest entry; the delete is "
@@ -412,7 +418,7 @@ class DeleteIndex:
             if path_only(referenced) != path_only(name):
                 how = (
                     "by a location that differs from the one in the file's manifest entry; the delete is applied "
-                    "because both lead to the same file"
+                    "because both locations resolve to the same file"
                 )
             text = f"A delete references its data file {how}{more}."
             field = "143 referenced_data_file"
@@ -425,7 +431,7 @@ class DeleteIndex:
             why = (
                 f"the delete's sequence number {theirs} is below that of the data file, {ours}"
                 if theirs < ours
-                else "the two are in different partitions"
+                else "the delete and the data file are in different partitions"
             )
             text = f"A delete that references data file {name} does not apply to it: {why}{more}."
             item = problem("delete-scope", where, text)

@@ -44,8 +44,8 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
         Two arrays with one item per pair: the index of the data file in ``locations``, and the index of the delete in
         ``referenced``.
     otherwise
-        One boolean per pair: True if the two locations differ even in canonical form (`canonical` makes ``s3://b/x`` of
-        ``s3a://b/x``, for example). Such locations form a pair in two cases:
+        One boolean per pair: True if the two locations differ even in canonical form (`canonical` turns ``s3a://b/x``
+        into ``s3://b/x``, for example). Such locations form a pair in two cases:
 
         1. The table's files were moved after its metadata was written, and both locations resolve to the same file.
         2. The locations differ only in scheme or authority, as in ``s3://a/x`` and ``s3://b/x``, and there is no doubt
@@ -86,11 +86,12 @@ def _by_meaning(
     theirs: Ints,
     otherwise: Mask,
 ) -> None:
-    """Pair deletes with data files whose locations are written differently, such as ``s3a://b/x`` and ``s3://b/x``.
+    """Find the data files of deletes that write the location differently, such as ``s3a://b/x`` for ``s3://b/x``.
 
     Locations are compared in canonical form, then by the real file that they resolve to (only in a moved table), then
     by path without scheme and authority (only under the conditions that `named_files` describes). In all three cases,
-    the file names (the part after the last slash) must be equal. The last three parameters are changed in place.
+    the file names (the part after the last slash) must be equal. The results are written into ``ours``, ``theirs`` and
+    ``otherwise``.
 
     Parameters
     ----------
@@ -102,9 +103,10 @@ def _by_meaning(
         Row numbers of the deletes whose data files are to be found: no data file has exactly the location that they
         reference.
     ours, theirs
-        One number per data file, and one per delete. Data file ``f`` and delete ``d`` are a pair if ``ours[f]`` equals
-        ``theirs[d]``. If a data file is found for a delete, ``theirs`` gets the number of this data file. Several data
-        files at the same location get the same number in ``ours``.
+        One number per data file, and one per delete: data file ``f`` and delete ``d`` are a pair if ``ours[f]`` equals
+        ``theirs[d]``. If a data file is found for a delete in ``lost``, this function sets the delete's number in
+        ``theirs`` to the data file's number in ``ours``. If a location occurs several times in ``locations``, it first
+        gives these data files the same number in ``ours``, so that the delete is paired with all of them.
     otherwise
         One boolean per delete. It is set to True if a data file is found for the delete, but the two locations differ
         even in canonical form.
@@ -116,7 +118,8 @@ def _by_meaning(
         return
     texts = build.to_pylist(locations.take(build.array(near)))
     # If a data file was added to the table twice, its location occurs twice in `locations`. Give both occurrences the
-    # same number in `ours`, so that a delete that references the location forms a pair with both.
+    # same number in `ours`. A delete is paired with all data files that have its number, so a delete that references
+    # the location is paired with both.
     for text, row in zip(texts, near.tolist(), strict=True):
         ours[row] = first.setdefault(text, int(ours[row]))
     by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
@@ -146,7 +149,7 @@ def _by_meaning(
 
 
 def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
-    """Select the data files and deletes that may form pairs, by comparing parts of their locations as text.
+    """Select the deletes that may reference a data file, and these data files, by comparing parts of locations as text.
 
     First, file names (the part after the last slash) are compared. A data file is kept if a location in ``names`` has
     the same file name; a delete is kept if the location that it references has the same file name as a data file. Then
@@ -192,8 +195,8 @@ def live_places(state: TableState, paths: Collection[str]) -> dict[str, str]:
     """Return the locations of the snapshot's live data files, but only of files whose path is in ``paths``.
 
     A path is a location without scheme and authority, such as ``/t/x`` of ``s3://b/t/x``. The keys of the result are
-    the locations in canonical form, and the values are the same locations as written in the manifests. This reads all
-    live data manifests.
+    the locations in canonical form (with ``s3`` for ``s3a``, for example), so that they can be compared. The values are
+    the same locations as written in the manifests. This reads all live data manifests.
     """
     root = state.root()
     if root is None:
@@ -242,8 +245,8 @@ def path_intervals(
     prefixes
         If the table has moved, its known prefixes (the folders that its locations begin with, such as
         ``s3://bucket/t``), the longest first; otherwise empty. One file may have a location under each prefix, so
-        only locations under the same prefix can be compared. The prefix with the most data files is chosen. Data files
-        outside this prefix, and deletes with a bound outside it, get the widest interval.
+        only locations under the same prefix can be compared. The comparison uses the prefix under which most of the
+        data files are. Data files outside this prefix, and deletes with a bound outside it, get the widest interval.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)
@@ -251,9 +254,11 @@ def path_intervals(
     known &= ~_odd(low) & ~_odd(high) & ~cut(low) & ~cut(high)
     if prefixes:
         mine, lows, highs = (_prefix_of(values, prefixes) for values in (locations, low, high))
-        # Compare only paths under one prefix, the one with the most data files: `usual` is its index in `prefixes`. All
-        # other data files and deletes get the widest interval. `mine` has the index of each data file's prefix; -1 if
-        # its location is under none.
+        # A prefix is a folder that locations begin with. In a moved table, one file may have a location under each
+        # prefix, so only locations under the same prefix can be compared. Use the prefix with the most data files:
+        # `usual` is its index in `prefixes`. All other data files and deletes get the widest interval, which overlaps
+        # every other, so that no match is missed. `mine` has the index of each data file's prefix; -1 if its location
+        # is under none.
         usual = np.bincount(mine + 1, minlength=2)[1:].argmax()
         free |= mine != usual
         known &= (lows == usual) & (highs == usual)
@@ -279,7 +284,8 @@ def _places(locations: Strings, low: Strings, high: Strings) -> list[Ints]:
     """Sort the paths in all three arrays together, and return the rank of each path, as one array per parameter.
 
     Scheme and authority are ignored. ``low`` and ``high`` are bounds of ``file_path``. A path in ``high`` ranks above
-    all paths that begin with it, because writers may truncate ``/a/x`` to the upper bound ``/a``. Null has rank -1.
+    all paths that begin with it, because some writers truncate the upper bound ``/a/x`` to ``/a`` without incrementing
+    the last character, so that it is below the highest value. Null has rank -1.
     """
     # The writer may have truncated an upper bound without incrementing it. So a path that begins with the bound must
     # not rank above it. Append 0xff to the bound: no byte of a UTF-8 text is that high, so the result is above all

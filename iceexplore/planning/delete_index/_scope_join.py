@@ -26,7 +26,7 @@ _AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Pairs of a data file and a delete in a compact form: the deletes of each data file are one slice of `order`.
+    """Pairs of a data file and a delete that may apply to it: the deletes of each data file are one slice of `order`.
 
     Slice ``i`` is ``order[start[i]:stop[i]]``; it is empty if ``stop[i] <= start[i]``. Usually, it has the row numbers
     of the deletes of data file ``i``. The second result of `Scope.overlapping` is the other way round: there, slice
@@ -55,8 +55,8 @@ class Scope:
     """The data files and deletes from which pairs are made, with their groups and sequence numbers.
 
     A delete is paired with a data file if both are in the same group, and if the data file's sequence number is not
-    above the delete's. Each partition is one group. For global equality deletes, which apply in all partitions, all
-    data files and deletes are in one group.
+    above the delete's. Usually, each partition is one group. Global equality deletes, which apply in all partitions,
+    have a `Scope` of their own, in which all data files and deletes are in one group.
 
     Attributes
     ----------
@@ -80,19 +80,22 @@ class Scope:
     def spans(self) -> Spans:
         """Return, for each data file, the deletes in its group whose sequence number is not below the file's.
 
-        A group is usually a partition; for global equality deletes, it contains all data files. For equality deletes,
-        1 has already been subtracted from the sequence numbers: see `delete_sequence`.
+        The deletes are sorted by group and sequence number, so the deletes of a data file are consecutive. The result
+        has the sorted deletes (`Spans.order`), and where each data file's slice of them starts and stops. A group is
+        usually a partition; for global equality deletes, one group contains all data files. For equality deletes, 1 has
+        already been subtracted from the sequence numbers: see `delete_sequence`.
         """
         group, sequence = self.delete_group[self.deletes], self.delete_sequence[self.deletes]
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1
         order = np.lexsort((self.deletes, place, group))
         # `place` is, for each delete, the position of its sequence number among the distinct sequence numbers in
-        # ascending order (`levels`). A key combines the number of the delete's group, which is usually its partition,
-        # with this position. The deletes are sorted by key, so the deletes to pair with a data file are one slice. It
-        # begins with the first delete of the file's group whose sequence number is not below the file's, and ends with
-        # the last delete of the group. (The sequence numbers of equality deletes have been reduced by 1, because these
-        # deletes apply only to data files with a lower sequence number.)
+        # ascending order (`levels`). A delete's key is the number of its group (usually its partition) times `width`,
+        # plus this position. `width` is above every position, so the keys of different groups do not mix. The deletes
+        # are sorted by key, so the deletes to pair with a data file are one slice. It begins with the first delete of
+        # the file's group whose sequence number is not below the file's, and ends with the last delete of the group.
+        # (The sequence numbers of equality deletes have been reduced by 1, because these deletes apply only to data
+        # files with a lower sequence number.)
         keys = group[order] * width + place[order]
         first = self.file_group * width + np.searchsorted(levels, self.file_sequence, "left")
         start = np.searchsorted(keys, first, "left")
@@ -103,6 +106,7 @@ class Scope:
     def overlapping(self, intervals: Intervals) -> tuple[Spans, Spans]:
         """Return the pairs of a data file and a delete whose intervals of one column overlap.
 
+        An interval goes from the column's lower bound to its upper bound, in a data file or in the rows of a delete.
         Only a data file and a delete in the same group (usually a partition, see `Scope`) form a pair. Sequence numbers
         are not compared. If two intervals overlap, one begins inside the other. The first result has the pairs in which
         the delete's interval begins inside the data file's or at its start. The second result has the pairs in which
@@ -111,10 +115,9 @@ class Scope:
         Parameters
         ----------
         intervals
-            The column's intervals in all data files and deletes. If the column is not one of a delete's equality
-            columns, or if the delete may match nulls or NaN, the delete first gets the widest interval
-            (`Intervals.widened`), so that no pair is missed. Because of this, the results may contain pairs without a
-            common value.
+            The column's intervals in all data files and deletes. This method gives a delete the widest interval
+            (`Intervals.widened`) if the column is not one of its equality columns, or if it may match nulls or NaN, so
+            that no pair is missed. Because of this, the results may contain pairs without a common value.
 
         Returns
         -------
@@ -122,8 +125,7 @@ class Scope:
             For each data file, the deletes whose interval begins inside the data file's interval or at its start.
         by_delete
             For each item of `deletes`, the data files whose interval begins inside the delete's interval, but not at
-            its start. So this result lists data files per delete, although a `Spans` usually lists deletes per data
-            file.
+            its start. Unlike ``by_file``, this `Spans` has one slice per delete, and each slice has data files.
         """
         wide = intervals.widened()
         width = END + 2
@@ -159,12 +161,14 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
         The data files and deletes to pair. A pair has one of each, from the same partition (global equality deletes
         apply in all partitions), and their sequence numbers allow the delete to apply.
     intervals
-        One item per column to compare: the column's intervals in all data files and deletes.
+        One item per column to compare: the column's intervals, from lower to upper bound, in all data files and
+        deletes.
 
     Returns
     -------
     Found
-        `Spans` if no pair is excluded; otherwise two arrays of row numbers, of data files and of deletes.
+        If no pair is excluded, a `Spans`, which needs less memory: for each data file, a slice of an array of deletes.
+        Otherwise two arrays of row numbers, of data files and of deletes, with one item per pair.
     """
     spans = scope.spans()
     total = total_of(spans)
@@ -184,9 +188,10 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     for flipped, way in enumerate((spans,) if best is None else best):
         for files, deletes in pieces(way):
             if flipped:
-                # These pairs come from the second result of `overlapping`, which lists data files per delete, not
-                # deletes per data file. So `files` has in fact indices into `scope.deletes`, and `deletes` has row
-                # numbers of data files. Exchange the two arrays, and turn the indices into row numbers of deletes.
+                # The pairs in `files` and `deletes` come from the second result of `overlapping`, which lists data
+                # files per delete, not deletes per data file. So `files` has in fact indices into `scope.deletes`, and
+                # `deletes` has row numbers of data files. Exchange the two arrays, and turn the indices into row
+                # numbers of deletes.
                 files, deletes = deletes, scope.deletes[files]
             keep = np.ones(len(files), dtype=bool)
             if best is not None:
@@ -201,17 +206,24 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
 
 
 def total_of(spans: Spans) -> int:
-    """Return the number of pairs of a data file and a delete in ``spans``."""
+    """Return the total number of pairs of a data file and a delete in ``spans``.
+
+    ``spans`` has, for each data file, a slice of an array: the deletes with which the file is paired. The result is the
+    sum of the lengths of these slices.
+    """
     return int(np.maximum(spans.stop - spans.start, 0).sum())
 
 
 def pieces(spans: Spans) -> Iterator[tuple[Ints, Ints]]:
-    """Yield all pairs in ``spans``, in chunks of about `_AT_ONCE` pairs.
+    """Yield all pairs of a data file and a delete in ``spans``, in chunks of about `_AT_ONCE` pairs.
 
-    A chunk is two arrays of equal length, with one item per pair. The first has the number of a slice in ``spans``, the
-    second an item of this slice. For example, if slice 0 is ``[7, 9]`` and slice 1 is ``[9]``, the arrays are
-    ``[0, 0, 1]`` and ``[7, 9, 9]``. Usually, these are row numbers of data files and of deletes. For the second result
-    of `Scope.overlapping`, they are indices into `Scope.deletes` and row numbers of data files.
+    Usually, ``spans`` has a slice for each data file, with the row numbers of its deletes. A chunk is two arrays of
+    equal length, with one item per pair: the row number of the data file (the number of the slice), and the row number
+    of the delete (an item of the slice). For example, if slice 0 is ``[7, 9]`` and slice 1 is ``[9]``, the arrays are
+    ``[0, 0, 1]`` and ``[7, 9, 9]``.
+
+    The second result of `Scope.overlapping` has a slice for each delete, with the row numbers of data files. Then the
+    first array has indices into `Scope.deletes`, and the second has row numbers of data files.
 
     All pairs of a slice are in the same chunk, so a chunk may have more than `_AT_ONCE` pairs.
     """

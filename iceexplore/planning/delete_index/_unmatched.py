@@ -47,7 +47,11 @@ class Reasons:
     matching: DeleteIndex
 
     def of_vector(self, file: int, delete: int) -> Reason:
-        """Explain that the data file's deletion vector replaces a position delete file or another deletion vector."""
+        """Return the reason why the delete does not apply: the data file's deletion vector replaces it.
+
+        The delete is a position delete file or, in a damaged table with several deletion vectors for one data file, one
+        that is not the newest.
+        """
         m = self.matching
         newest = int(m.vector[file])
         place = m.found.batch.entries["location"][newest].as_py()
@@ -63,7 +67,7 @@ class Reasons:
         return "file-path", f"its bounds of file_path, {low} to {high}, exclude the location of the data file"
 
     def of_bounds(self, file: int, delete: int) -> Reason:
-        """Explain that the metrics of a column prove that an equality delete matches no row of a data file."""
+        """Return the reason why an equality delete does not apply: column metrics exclude all rows of the file."""
         m = self.matching
         pair = np.array([file]), np.array([delete])
         column = next(c for c, found in m.equality_bounds.items() if found.apart(*pair)[0])
@@ -89,7 +93,10 @@ class Reasons:
 
     @staticmethod
     def _only(stats: dict[str, Any]) -> str:
-        """Return ``null``, ``NaN`` or ``null or NaN`` if a column has only such values in a file; otherwise ``""``."""
+        """Return which of null and NaN a column consists of in a file: ``"null"``, ``"NaN"`` or ``"null or NaN"``.
+
+        The result is ``""`` if the column has, or may have, other values. ``stats`` has its metrics in the file.
+        """
         values, nulls, nans = (stats.get(name) or 0 for name in ("value_count", "null_count", "nan_count"))
         if not values or nulls + nans != values:
             return ""
@@ -126,10 +133,10 @@ class Reasons:
         return self._no_place(delete)
 
     def _filter_sentence(self, delete: int) -> str:
-        """Explain that the filter excludes an equality delete, as the delete removes no row that matches the filter.
+        """Explain that the filter excludes an equality delete, because it removes no row that matches the filter.
 
-        The bounds of the delete's equality columns or its partition prove this. The text shows both: the bounds if the
-        delete has metrics of these columns, and the partition if its spec is partitioned.
+        This follows from the bounds of the delete's equality columns, or from its partition. The text shows the bounds
+        if the delete has metrics of these columns, and the partition if its spec is partitioned.
         """
         m = self.matching
         ranges = []
@@ -139,7 +146,7 @@ class Reasons:
             if found and known and column in (m.found.batch.entries["equality_ids"][delete].as_py() or ()):
                 ranges.append(f"{known[0]} {self._range(found, known[1].type)}")
         what = "" if m.filter is None else m.filter.text
-        reasons = [f"its bounds are {', '.join(ranges)}"] if ranges else []
+        reasons = [f"its metrics show {', '.join(ranges)}"] if ranges else []
         number = m.found.batch.entries["partition_spec_id"][delete].as_py()
         spec = None if number is None else m.state.metadata.spec(number)
         if spec is not None and not spec.is_unpartitioned:
@@ -173,9 +180,9 @@ class Reasons:
         referenced
             The location that the delete references.
         live
-            Locations of live data files, by canonical form (`canonical` makes ``s3://b/x`` of ``s3a://b/x``, for
-            example). All that have the same path as ``referenced`` must be included; others are ignored. A path is a
-            location without scheme and authority, such as ``/x``.
+            Locations of live data files. The keys are their canonical forms: for example, `canonical` turns
+            ``s3a://b/x`` into ``s3://b/x``. All live data files with the same path as ``referenced`` must be included;
+            others are ignored. The path is the location without scheme and authority, such as ``/x``.
         """
         if canonical(referenced) in live:
             return "not-in-plan", f"the data file that it references is not in the plan: {referenced}"
@@ -305,9 +312,7 @@ def unmatched_deletes(
     rows += [_row(matching, d, f, *why) for f, d, why in islice(scopes.equality(reasons), min(most, by_value))]
     more = len(idle) + by_position + by_value - len(rows)
     if more:
-        rows.append(
-            {"code": "more", "reason": f"{more:,} more deletes or pairs of a delete and a data file are not shown"}
-        )
+        rows.append({"code": "more", "reason": f"number of rows that are not shown because of the limit: {more:,}"})
     return pa.Table.from_pylist(rows, schema=UNMATCHED_SCHEMA)
 
 
@@ -365,12 +370,14 @@ class _Scopes:
 
     def __init__(self, matching: DeleteIndex, applied: Mask) -> None:
         self.matching = m = matching
-        # Select the position deletes to pair with all data files of their partition: those that may apply to several
-        # (`of_partition`), with an exception. In some of them (`by_bounds`), the two bounds of file_path are equal, but
-        # no data file of the plan has this location. Either the bounds are truncated to the common beginning of several
-        # locations, or the delete references one data file that is not in the plan. Assume the former if the delete
-        # applies to a data file of the plan (`applied`). Otherwise, leave the delete out: `Reasons.alone` explains why
-        # the data file is not in the plan.
+        # Select the position delete files to pair with all data files of their partition, in order to explain why they
+        # do not apply to some of these: those that may apply to several data files (`of_partition`).
+        #
+        # For some of them (`by_bounds`), the two bounds of file_path are equal, but no data file of the plan has this
+        # location. Either the bounds are truncated to the common beginning of several locations, or the delete file
+        # references a single data file that is not in the plan. If `match_deletes` has found that it applies to a data
+        # file of the plan (`applied`), the bounds must be truncated: select it. Otherwise assume that it references a
+        # single data file, and leave it out: `Reasons.alone` explains why this file is not in the plan.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))
@@ -396,10 +403,12 @@ class _Scopes:
         return out
 
     def skipped(self, matched: MatchedDeletes) -> tuple[int, int]:
-        """Count the deletes that do not apply to a data file, although partition and sequence number allow it.
+        """Count the pairs in which the delete does not apply to the data file, despite partition and sequence number.
 
-        A delete counts once for each such data file. Return two numbers: one for deletion vectors and position delete
-        files, one for equality deletes. ``matched`` has the deletes that do apply.
+        Partition and sequence number would allow the delete to apply, but its bounds or other metrics exclude the data
+        file, or the data file's deletion vector replaces it. Return two numbers of pairs of a data file and a delete:
+        one for deletion vectors and position delete files, one for equality deletes. ``matched`` has the deletes that
+        do apply.
         """
         by_position, by_value = (
             int(pc.sum(pc.list_value_length(a), min_count=0).as_py()) for a in (matched.positions, matched.equality)

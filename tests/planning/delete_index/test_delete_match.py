@@ -81,7 +81,7 @@ def test_the_example_of_the_spec(layout: dict[str, Any]) -> None:
     assert matched(table, "id = 3") == {name: (None, 0, 1)}
     assert matched(table, "id = 9") == {name: (None, 0, 0)}
     assert [(r["code"], r["data_file"], r["reason"]) for r in reasons(table, "id = 9")] == [
-        ("filter", None, "the filter id = 9 excludes it: its bounds are id 1 to 4")
+        ("filter", None, "the filter id = 9 excludes it: its metrics show id 1 to 4")
     ]
     assert reasons(table) == []
     assert sorted(build.to_pylist(table.to_arrow("id = 9")["id"])) == [9]
@@ -166,7 +166,7 @@ def test_each_reason_has_its_numbers() -> None:
     assert rows["dangling"]["reason"] == f"the data file that it references is not live: {first}"
     few = reasons(table, limit=1)
     assert [r["code"] for r in few] == [few[0]["code"], "more"]
-    assert few[1]["reason"] == "2 more deletes or pairs of a delete and a data file are not shown"
+    assert few[1]["reason"] == "number of rows that are not shown because of the limit: 2"
 
 
 def test_version_1_has_no_deletes_and_an_empty_table_no_files() -> None:
@@ -335,6 +335,6 @@ def test_the_filter_excludes_by_partition_or_by_bounds() -> None:
     table.row_delta(equality={"id": [1, 2]}, equality_partition={"kind": "a"})
     (row,) = reasons(table, "kind = 'b'")
     assert row["reason"] == (
-        "the filter kind = 'b' excludes it: its bounds are id 1 to 2, and its partition is kind=a (spec 0)"
+        "the filter kind = 'b' excludes it: its metrics show id 1 to 2, and its partition is kind=a (spec 0)"
     )
     table.close()

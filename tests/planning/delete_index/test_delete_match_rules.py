@@ -322,7 +322,7 @@ def test_deletes_that_cannot_apply_to_what_they_name_are_reported() -> None:
     assert by_file(matched([Entry(sequence=5)], deletes, of=here)) == [(None, set(), set())]
     texts = {p.where: p.text for p in here.problems}
     assert "the delete's sequence number 1 is below that of the data file, 5" in texts["/d/1"]
-    assert "the two are in different partitions" in texts["/d/2"]
+    assert "the delete and the data file are in different partitions" in texts["/d/2"]
     assert "references no data file" in texts["/d/3"]
 
 
