@@ -107,7 +107,7 @@ class Advice:
 
     @cached_property
     def columns(self) -> pd.DataFrame:
-        """Return the table `clustering`, which has one row per measured column, as a data frame."""
+        """Return `clustering`, which has one row per column of the filter, as a data frame."""
         return to_frame(self.clustering)
 
     def __len__(self) -> int:

@@ -29,9 +29,8 @@ _BITS = 50
 #: contain ``1``, ``2`` and ``3`` as well.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 #: Number of bytes of each bound, after the prefix that all bounds of a column share, that are examined to find out
-#: which bytes occur in the column. 64 is more than enough, because bytes after the first 50 never contribute to the
-#: number to which a bound is mapped: it has at most `_BITS` (50) bits, and each byte is one digit in a number system
-#: with at least two digits, which takes at least one bit.
+#: which bytes occur in the column. 64 is more than enough: a bound is mapped to a number of at most `_BITS` (50) bits.
+#: Each byte is one digit of it, and a digit takes at least one bit, so at most the first 50 bytes contribute.
 _LOOKED_AT = 64
 #: If all lower bounds of a string column have fewer characters than this, they are assumed not to be truncated, because
 #: writers hardly ever truncate to so few (the default of ``write.metadata.metrics.default`` is ``truncate(16)``).
@@ -44,10 +43,10 @@ class Axis:
 
     A numeric value is represented by itself. A date or time is represented by the integer with which Iceberg stores it,
     such as days since 1970. A string or binary value is represented by a number that has one digit for each byte. For
-    example, let the bounds of a column be ``user-00``, ``user-99`` and texts between them. The prefix ``user-`` of all
-    bounds is left out. The bytes ``0`` to ``9`` have the digits 1 to 10. The digit 0 fills the places after the end of
-    a text, and the digit 11 represents any byte above ``9``. So the base of the number system is 12, and ``user-42``
-    has the digits 5, 3, 0, 0, and so on.
+    example, suppose that all bounds of a column are strings from ``user-00`` to ``user-99``. Their common prefix
+    ``user-`` is left out. The bytes ``0`` to ``9`` have the digits 1 to 10. The digit 0 fills the places after the end
+    of a string, and the digit 11 represents any byte above ``9``. So the base of the number system is 12, and
+    ``user-42`` has the digits 5, 3, 0, 0, and so on.
 
     Attributes
     ----------
@@ -121,7 +120,8 @@ class Axis:
         seen
             The byte values that occur in the column's bounds, not counting the prefix ``shared``.
         shared, cut
-            See the attributes of `Axis`.
+            The prefix that all bounds have in common, and the number of characters to which bounds seem to be truncated
+            (None if they do not): see the attributes of `Axis`.
         text
             True for a string column, False for a binary column. Values of a binary column may contain any byte. Values
             of a string column are assumed to contain only the bytes in ``seen``, with the gaps between digits and
@@ -139,12 +139,12 @@ class Axis:
         else:
             there[:] = 1
         # Assign a digit to each byte value. `there` is 1 for each byte that may occur in values, and 0 for each other
-        # byte. The digit of a byte is 1 plus the number of lower bytes that may occur (`ranks` is this number; the last
-        # line adds the 1). For example, if only ``a``, ``b`` and ``d`` may occur, their digits are 1, 2 and 3. A byte
-        # that cannot occur has the digit of the next higher byte that may occur: 3 for ``c``. If there is none, it has
-        # the highest digit plus one: 4 for ``e``. The digit 0 fills the places after the end of a short value. So if n
-        # bytes may occur, the digits are 0 to n + 1, and the base of the numbers is n + 2. A number has as many digits
-        # as fit in `_BITS` bits, but at least one.
+        # byte. The digit of a byte is 1 plus `ranks`, the number of lower bytes that may occur (the ``return``
+        # statement adds the 1). For example, if only ``a``, ``b`` and ``d`` may occur, their digits are 1, 2 and 3. A
+        # byte that cannot occur has the digit of the next higher byte that may occur: 3 for ``c``. If there is none, it
+        # has the highest of these digits plus one: 4 for ``e``. The digit 0 fills the places after the end of a short
+        # value. So if n bytes may occur, the digits are 0 to n + 1, and the base of the numbers is n + 2. A number has
+        # as many digits as fit in `_BITS` bits, but at least one.
         ranks = np.cumsum(there) - there
         base = int(there.sum()) + 2
         digits = max(1, int(_BITS / np.log2(base)))
@@ -160,7 +160,7 @@ class Axis:
 
     @property
     def skip(self) -> int:
-        """Return the length in bytes of the prefix that all bounds share."""
+        """Return the length in bytes of the prefix that all bounds share and that conversion to numbers skips."""
         return len(self.shared)
 
     @property
@@ -168,14 +168,16 @@ class Axis:
         """Return the length in characters of `shared`, the prefix that all bounds of a string column have in common.
 
         `shared` is bytes, so it may end within a UTF-8 character. The bytes of this incomplete character count as one
-        character. If `plain` is true, `shared` ends with a complete character.
+        character. This cannot happen if `plain` is true: then all bytes after `shared` are ASCII, so none of them
+        continues a character.
         """
         return len(self.shared.decode("utf-8", "replace"))
 
     def numbers(self, values: AnyArray) -> Floats:
         """Return the numbers that represent a column's bounds; NaN for a bound that is null or NaN.
 
-        Unlike `number`, this does not check that a string or binary value begins with `shared`, because all bounds do.
+        For strings and binary values, `shared` is the prefix that all bounds have in common. So, unlike `number`, this
+        method does not check that a value begins with it.
         """
         plain = comparable(values)
         if not self.ranks:
@@ -192,9 +194,10 @@ class Axis:
     def number(self, value: PlainValue) -> float:
         """Return the number that represents a value of the column.
 
-        All bounds of a string or binary column begin with the same prefix, `shared`. A value without this prefix is
-        either less than all bounds or greater than all bounds. If it is less, its number is -1. If it is greater, its
-        number is ``base ** digits``, which is greater than the numbers of all bounds.
+        For a string or binary column, `shared` is the longest prefix that all bounds have in common; it may be empty.
+        If a value has this prefix, the `digits` bytes after it are read as the digits of a number with the base `base`,
+        so the result is from 0 to ``base ** digits - 1``. A value without the prefix is either less than all bounds,
+        and its number is -1, or greater than all bounds, and its number is ``base ** digits``.
 
         Parameters
         ----------
@@ -211,7 +214,7 @@ class Axis:
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
     def seen(self, value: PlainValue) -> tuple[float, float]:
-        """Return the range of numbers that represent the values with the same truncated bound as ``value``.
+        """Return the range of the numbers (see `number`) of all values with the same truncated bound as ``value``.
 
         The result is the lowest and the highest number of the range. For example, if bounds are truncated to 4
         characters (`cut` is 4), ``user-12`` and ``user-99`` both have the bound ``user``. So if ``value`` is
@@ -229,11 +232,13 @@ class Axis:
         All bounds begin with the same text, `shared`. A number has one digit for each byte after this text (see
         `Axis`). Let `shared` be ``user-``. Then there are three cases:
 
-        - ``value`` begins with ``user-``, such as ``user-4``. Its digits are followed by the lowest digit in all other
-          places for the first result, and by the highest digit for the second.
+        - ``value`` begins with ``user-``, such as ``user-4``. Both results begin with the digits of the bytes after
+          ``user-``, here of ``4``. All further digits are the lowest digit in the first result, and the highest digit
+          in the second.
         - ``value`` is shorter than ``user-`` and is the beginning of it, such as ``us``. All bounds begin with
           ``value``, so the results enclose the numbers of all bounds.
-        - ``value`` is any other text, such as ``admin``. No bound begins with it, so both results are its `number`.
+        - ``value`` is any other text, such as ``admin``. No bound begins with it, so both results are what `number`
+          returns for it: a number below or above those of all bounds.
         """
         data, low = _encoded(value), self.number(value)
         if not data.startswith(self.shared):
@@ -274,6 +279,6 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _bytes(values: AnyArray) -> AnyArray:
-    """Convert texts to their UTF-8 bytes; other values must be binary already."""
+    """Convert strings to their UTF-8 bytes; other values must be binary already."""
     plain = comparable(values)
     return plain if pa.types.is_binary(plain.type) else plain.cast(pa.binary())

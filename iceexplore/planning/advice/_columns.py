@@ -38,9 +38,9 @@ __all__ = [
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
-#: `distinct_by_bytes` estimates the number of distinct values in a typical file. If it is at least this share of the
-#: number of all values in the file, the function returns None: with so many, the exact number would hardly change how
-#: many files a filter is estimated to read.
+#: `distinct_by_bytes` estimates the number of distinct values in a typical file. If the estimate is at least this
+#: share of all values in the file, the function returns None: with so many distinct values, the exact number would
+#: hardly change how many files a filter is estimated to read.
 _MANY = 0.5
 
 
@@ -202,8 +202,8 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
     if stats is None or spread is None:
         if not out.suggestions:
             out.notes.append(
-                f"{name} ({terms[0].type}): no file has comparable bounds, so the effect of sorting or partitioning by "
-                "this column is not estimated"
+                f"{name} ({terms[0].type}): no file has usable bounds of this column, so the effect of sorting or "
+                "partitioning by it is not estimated"
             )
         return out
     out.suggestions += cut_bounds(scene.table, name, terms, stats, scene.batch, scene.kept, scene.now)
@@ -225,8 +225,8 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
         return out
     if not out.notes:
         out.notes.append(
-            f"{name}: after a rewrite with the current partition fields, a scan with this filter would read almost as "
-            "many files as now"
+            f"{name}: the table is already partitioned by it, and rewriting the files of older partition specs would "
+            "hardly reduce how many files a scan with this filter reads"
         )
     for p in terms:
         if p.op in _POWERLESS:
@@ -244,7 +244,7 @@ def _estimates(
     *,
     guessed: bool,
 ) -> None:
-    """Estimate how sorting or partitioning by a column would help, and add the results to ``out``.
+    """Estimate how much sorting or partitioning by a column would help, and add the results to ``out``.
 
     These results are the column's row of `Advice.clustering`, suggestions, and notes on changes that would not help.
 
@@ -298,7 +298,7 @@ def _estimates(
         out.suggestions.append(
             Suggestion(
                 "sort", f"sort by {name}",
-                f"by the bounds of {name}, a value may be in {depth:,.1f} of {len(scene.batch):,} files on average, in "
+                f"a value of {name} is in the ranges of {depth:,.1f} of {len(scene.batch):,} files on average, of "
                 f"{deepest:,} at most. If the rows of each partition were sorted by {name}, a scan with this filter "
                 f"would read {amount(ordered.files, 'file')} instead of {scene.now.files:,}.",
                 scene.now, ordered, assumes="; ".join(assumes), column=name,
@@ -320,7 +320,7 @@ def _partitioning(
     *,
     guessed: bool,
 ) -> Iterator[Suggestion]:
-    """Yield suggestions to add a partition field that is derived from a column.
+    """Yield suggestions to add a partition field that is derived from the column of the predicate ``term``.
 
     A field is not suggested if the default spec already has it or a finer one (``hour`` is finer than ``day``). If the
     plan nevertheless reads files of older specs, rewriting these files is suggested instead.
@@ -387,8 +387,8 @@ def _alone(spread: Spread, files: Files, wanted: Wanted) -> int:
 def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: Reading) -> str:
     """Explain in a sentence why sorting by a column does not help.
 
-    There are two reasons. Either nearly all rows match the conditions on the column, so that sorting by it could not
-    skip many files. Or sorting would save too few files to be worth rewriting the table.
+    There are two possible reasons. Either nearly all rows match the conditions on the column, so that a scan could skip
+    few files even after sorting. Or sorting would save too few files to be worth rewriting the table.
 
     Parameters
     ----------
@@ -411,8 +411,8 @@ def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: 
     share = float((np.minimum(part, 1.0) * rows).sum() / max(1.0, rows.sum()))
     if share >= _NEARLY_ALL:
         return (
-            f"{name}: about {percent(share)} of the rows match the conditions on this column, so sorting by it could "
-            "not skip many files"
+            f"{name}: about {percent(share)} of the rows match the conditions on this column, so few files could be "
+            "skipped even if the table were sorted by it"
         )
     change = "no change" if ordered.files == now.files else f"{now.files:,} now"
     return f"sorting by {name} is not worth a rewrite: {amount(ordered.files, 'file')} would be read ({change})"

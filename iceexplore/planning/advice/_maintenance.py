@@ -1,4 +1,4 @@
-"""Suggest maintenance with which a scan would read less.
+"""Suggest maintenance after which scans would read less.
 
 The suggestions are to compact small files, to rewrite deletes, and to rewrite manifests so that the files of a
 partition are listed in few manifests.
@@ -25,8 +25,8 @@ __all__ = ["deletes", "scattered_manifests", "small_files"]
 #: default of ``min-input-files`` of Iceberg's ``rewrite_data_files`` (Java: ``MIN_INPUT_FILES_DEFAULT``).
 _MIN_INPUT_FILES = 5
 #: Rewriting the data files that have deletes is suggested if position deletes and deletion vectors remove at least this
-#: share of the rows in these files; if equality deletes apply to any of them, it is suggested in any case. Java applies
-#: the same threshold to each data file by itself (``DELETE_RATIO_THRESHOLD_DEFAULT``).
+#: share of the rows in these files. If equality deletes apply to any of the files, it is always suggested. Java applies
+#: the same threshold, but to each data file by itself (``DELETE_RATIO_THRESHOLD_DEFAULT``).
 _DELETED = 0.3
 
 
@@ -61,9 +61,10 @@ def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> 
     yield Suggestion(
         "small-files",
         "compact small files",
-        f"{many:,} of the {len(tasks):,} files read are smaller than {human_bytes(limit)}. They are in "
-        f"{amount(int(worth.sum()), 'partition')}; partitions with fewer than {_MIN_INPUT_FILES} such files "
-        "(the default min-input-files of rewrite_data_files) are not counted.",
+        f"{many:,} of the {len(tasks):,} files read are smaller than {human_bytes(limit)} and can be "
+        f"compacted. They are in {amount(int(worth.sum()), 'partition')}. Partitions with fewer than "
+        f"{_MIN_INPUT_FILES} small files (the default min-input-files of rewrite_data_files) and their files are not "
+        "included in these numbers.",
         Reading(len(tasks), total),
         Reading(len(tasks) - fewer, total),
         statements=(call("rewrite_data_files", table),),
@@ -75,10 +76,10 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
     """Suggest rewriting data files or position delete files, so that scans have fewer deletes to read and apply.
 
     Rewriting data files is suggested if any equality delete applies to a data file of the plan, or if deletes remove at
-    least 30 % of the rows of the data files that have deletes. This is the share from which Iceberg's
-    ``rewrite_data_files`` rewrites a file because of its deletes (`_DELETED`). Otherwise, if the plan has several
-    position delete files, rewriting them is suggested, provided that the plan would then have fewer delete files and
-    deletion vectors in all.
+    least 30 % of the rows of the data files that have deletes (`_DELETED`). This is Iceberg's default threshold:
+    ``rewrite_data_files`` rewrites a file if deletes remove at least this share of its rows. Otherwise, if the plan has
+    several position delete files, rewriting them is suggested, provided that the plan would then have fewer delete
+    files and deletion vectors in all.
 
     Parameters
     ----------
@@ -160,11 +161,13 @@ def scattered_manifests(
     length
         Total size in bytes of the manifests that the plan reads.
     total
-        Number of data manifests in the root; for an incremental plan, in all its roots.
+        Number of live data manifests in the manifest list or V4 root manifest. For an incremental plan, which has one
+        of these for each planned snapshot: the number of data manifests that the planned snapshots added.
     files
-        Number of data files that the plan reads, without those that a V4 root lists itself.
+        Number of data files that the plan reads, without those that a V4 root manifest lists itself.
     all_files
-        Number of live data files of the table, without those that a V4 root lists itself.
+        Number of live data files of the table (for an incremental plan, of data files that the planned snapshots
+        added), without those that a V4 root manifest lists itself.
     prunes
         Whether partition pruning excludes any data file; if not, clustering manifests does not help.
     """
@@ -176,8 +179,8 @@ def scattered_manifests(
     yield Suggestion(
         "manifests",
         "cluster manifests by partition",
-        f"{read:,} of {total:,} manifests are read ({human_bytes(length)}); {hold:,} of them list the "
-        f"{files:,} files to read, for which {amount(needed, 'manifest')} would be enough.",
+        f"{read:,} of {total:,} manifests are read ({human_bytes(length)}), and {hold:,} of them list the "
+        f"{files:,} files to read. {amount(needed, 'manifest')} would be enough to list these files.",
         Reading(read, length),
         Reading(needed, round(length * needed / read)),
         unit="manifests",

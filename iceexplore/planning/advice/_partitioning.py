@@ -43,7 +43,7 @@ class Units:
 
 
 def number_units(width: float) -> Units:
-    """Divide the number line into units of equal ``width``. Unit 0 begins at 0, unit 1 at ``width``, and so on."""
+    """Divide numbers into units of equal ``width``, as ``truncate[width]`` does. Unit 0 begins at 0."""
     # A width such as 0.01, for decimals, is not exact as a float. So if x is the lowest value of an interval (unit),
     # x / width may be slightly below a whole number, and rounding it down would put x into the interval before its own.
     # The added 1e-9 prevents this.
@@ -51,34 +51,36 @@ def number_units(width: float) -> Units:
 
 
 def text_units(axis: Axis, length: int) -> Units:
-    """Divide the number line of a string column into units, one for each result of the transform ``truncate``.
+    """Divide the values of a string column into units, one for each result of the transform ``truncate``.
 
-    Two strings are in the same unit if they begin with the prefix `Axis.shared` and have the same ``length`` characters
-    after it. For example, if all bounds begin with ``user-``, and ``length`` is 1, then ``user-12`` and ``user-19`` are
-    in the same unit, but ``user-21`` is not. The transform is ``truncate[6]``, because ``user-`` has 5 characters.
+    An `Axis` maps the strings to numbers in the same order, so a unit is an interval of numbers. Two strings are in the
+    same unit if they begin with the prefix `Axis.shared` and have the same ``length`` characters after it. For example,
+    if all bounds begin with ``user-``, and ``length`` is 1, then ``user-12`` and ``user-19`` are in the same unit, but
+    ``user-21`` is not. The transform is ``truncate[6]``, because ``user-`` has 5 characters.
 
     Parameters
     ----------
     axis
-        The number line of a string column. Its attribute `Axis.plain` must be true: each byte after `Axis.shared` is a
-        character.
+        The mapping of the strings to numbers. Its attribute `Axis.plain` must be true: each byte after `Axis.shared` is
+        a character.
     length
-        The number of characters after the shared prefix, at most `Axis.digits`.
+        The number of characters after the shared prefix; at most `Axis.digits`, the number of characters that the
+        mapping takes into account.
     """
     return number_units(axis.base ** (axis.digits - length))
 
 
 def time_units(transform: TimeTransform, kind: Type) -> Units:
-    """Return units that are the years, months, days or hours of a time transform; unit 0 begins with 1970-01-01.
+    """Return the time units of a transform: years, months, days or hours, numbered from the unit of 1970-01-01 on.
 
     Parameters
     ----------
     transform
-        The transform, for example ``month``. The number of a unit is the partition value that ``month`` returns for
-        the values in it: 0 for January 1970, 1 for February 1970.
+        The transform, for example ``month``. The number of a unit is the partition value that the transform returns for
+        the values in the unit: for ``month``, 0 for January 1970 and 1 for February 1970.
     kind
-        The column's type, a date or timestamp. It determines the integers on the number line: days since 1970 for
-        ``date``, microseconds since 1970 for ``timestamp``.
+        The column's type, a date or timestamp. It determines the integers that represent the column's values, and so
+        the beginnings of units: days since 1970 for ``date``, microseconds since 1970 for ``timestamp``.
     """
 
     def number(values: Floats) -> Floats:
@@ -231,9 +233,9 @@ def candidates(
         for length in range(spread.axis.digits, 0, -1):
             found = _cut(spread, every, left, wanted, text_units(spread.axis, length))
             if found is not None:
-                size = spread.axis.shared_characters + length  # `truncate` has a width in characters, not in bytes
+                size = spread.axis.shared_characters + length  # for strings, `truncate` counts characters, not bytes
                 yield Candidate(
-                    TruncateTransform(size), *found, "all results of the truncate transform occur equally often"
+                    TruncateTransform(size), *found, "each result of the truncate transform occurs in equally many rows"
                 )
                 break
 
@@ -297,17 +299,18 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
     share = np.minimum(share, 1.0)
     # `read` and `total` are both estimates for the new partitions: the number of data files that the filter would read,
     # and the number that the table would have. Rows in which the column is null get their own files. `read` includes
-    # these files, but `total` does not, so `read` could exceed `total`. Limit it to `total`.
+    # these files, but `total` does not, because it is estimated from the bounds, which do not show nulls. So `read`
+    # could exceed `total`: limit it.
     most = min(round(float(read.sum())), round(total))
     return Reading(most, round(float((share * size).sum()))), round(total)
 
 
 def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
-    """Return, for each current partition, the number of units, such as days, that the column's bounds span.
+    """Return, for each partition that the table has now, how many units, such as days, the column's bounds span.
 
-    Units are consecutive intervals of values. They are counted from the unit of the lowest bound in the partition's
-    files to the unit of the highest bound, both included: from day 5 to day 7, the result is 3. It is 1 if no file of
-    the partition has bounds.
+    Units are consecutive intervals of values, one for each value of a partition field that may be added. They are
+    counted from the unit of the lowest bound in the partition's files to the unit of the highest bound, both included:
+    from day 5 to day 7, the result is 3. It is 1 if no file of the partition has bounds.
 
     Parameters
     ----------

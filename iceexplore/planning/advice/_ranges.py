@@ -15,8 +15,8 @@ __all__ = ["Span", "Wanted", "by_column", "wanted_of"]
 
 _INFINITY = math.inf
 #: Maximum number of intervals (`Wanted.spans`) to which the values that a filter selects are converted. The limit saves
-#: time, because each interval is estimated by itself. If there are more intervals, those with the smallest gaps between
-#: them are merged.
+#: time, because the files to read are estimated for each interval separately. If there are more intervals, those with
+#: the smallest gaps between them are merged.
 _MOST = 64
 
 #: Closed intervals as pairs of the lowest and the highest number, in ascending order, without overlaps.
@@ -25,17 +25,18 @@ _Intervals: TypeAlias = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class Span:
-    """A closed interval of numbers, from ``low`` to ``high``.
+    """A closed interval of numbers, from ``low`` to ``high``. The numbers represent values of a column (`Axis.number`).
 
     Attributes
     ----------
     points
-        How many single numbers the filter selects in the interval; 0 if it selects a range of numbers. For example,
-        ``a IN (1, 5)`` gives two spans, each with one point. If the two are merged to limit the number of spans, the
-        result is one span from 1 to 5 with 2 points.
+        Count of the single numbers that the filter selects in the interval; 0 if it selects a range of numbers. For
+        example, ``a IN (1, 5)`` gives two spans, each with one point. If the two are merged to limit the number of
+        spans, the result is one span from 1 to 5 with 2 points.
 
-        If bounds of texts are truncated, ``a = 'abcdef'`` selects a range, because bounds do not distinguish texts with
-        the same beginning. Its span has 0 points then, although `Wanted.points` counts the text.
+        Strings are represented by numbers, too. If bounds are truncated to ``abcd``, they do not distinguish the
+        strings that begin with ``abcd``. So for ``a = 'abcdef'``, the filter selects the range of the numbers of all
+        these strings, and the span has 0 points. `Wanted.points`, the number of single values in the filter, is 1.
     """
 
     low: float
@@ -57,9 +58,9 @@ class Wanted:
         Number of the values if the filter selects only single values: 3 for ``a IN ('x', 'y', 'z')``. 0 if the filter
         selects a range of values, such as ``a > 'x'``, or selects nulls.
 
-        A text counts as a single value even if its span is longer than one value. For example, the filter is
-        ``a = 'abcdef'``, and the bounds are truncated to ``abcd``. Bounds then do not distinguish the texts that begin
-        with ``abcd``, so the span includes all of them, but ``points`` is 1.
+        A text counts as a single value even if its interval in `spans` contains other values, too. For example, the
+        filter is ``a = 'abcdef'``, and the bounds are truncated to ``abcd``. Bounds then do not distinguish the texts
+        that begin with ``abcd``, so the interval includes all of them, but ``points`` is 1.
     """
 
     spans: tuple[Span, ...]
@@ -191,9 +192,10 @@ def _rest(parts: _Intervals, step: float) -> _Intervals:
     the intervals from -infinity to 2 and from 6 to infinity. For floats, ``step`` is 0, and the complement consists of
     the intervals from -infinity to 3 and from 5 to infinity. It then includes 3 and 5, because intervals are closed.
 
-    ``step`` is the distance between adjacent values of the column (`Axis.step`), except for ``not-starts-with``. There,
-    ``parts`` is the interval of all texts with the prefix, and ``step`` is 1, because texts are represented by whole
-    numbers: the complement must not include the first and last number of the interval.
+    ``step`` is the distance between adjacent values of the column (`Axis.step`). For strings, this is 0, because
+    different strings may be represented by the same number. The exception is ``not-starts-with``: there, ``parts`` is
+    the interval of the whole numbers that represent all strings with the prefix, and ``step`` is 1, so that the
+    complement does not include the first and the last number of this interval.
     """
     edges = [-_INFINITY, *(e for low, high in parts for e in (low - step, high + step)), _INFINITY]
     return _joined(zip(edges[::2], edges[1::2], strict=True))

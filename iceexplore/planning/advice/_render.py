@@ -107,7 +107,7 @@ def _numbers(s: Suggestion) -> str:
 
 def _clustered(row: dict[str, object]) -> str:
     name = escape.text(escape.shorten(row["column"], 80))
-    text = f"{name}: a value may be in {row['depth']:,.1f} files on average, in {row['deepest']:,} at most; "
+    text = f"{name}: a value is in the ranges of {row['depth']:,.1f} files on average, of {row['deepest']:,} at most; "
     text += f"partition pruning and the metrics of this column leave {row['reads']:,} of {row['files']:,} files to read"
     return text + (
         f", about {row['sorted']:,} if the rows of each partition were sorted by this column"

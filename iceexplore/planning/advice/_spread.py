@@ -30,9 +30,9 @@ Mask = npt.NDArray[np.bool_]
 #: group, each file is taken as a random sample of the group's values. A group is examined only if at least this many of
 #: its files have bounds: fewer would not show whether it is sorted.
 _SAMPLES = 8
-#: Maximum number of groups of files (by default, partitions) for which `Shares._samples` finds out whether they are
-#: sorted by the column; it takes the groups with the most files. In all other groups, to save time, the values of a
-#: file are assumed to be spread evenly between its bounds.
+#: Maximum number of groups of files (by default, partitions) that `Shares._samples` checks for being sorted by the
+#: column; it takes the groups with the most files. In all other groups, to save time, the values of a file are assumed
+#: to be spread evenly between its bounds.
 _MOST_GROUPS = 200
 #: A group of files (by default, a partition) seems not to be sorted by the column if at least this share of its files
 #: have the group's central value between their bounds. `Shares._samples` then takes each file as a random sample of the
@@ -83,7 +83,10 @@ class Files:
         return int(self.group.max(initial=-1)) + 1
 
     def add(self, values: Floats) -> Floats:
-        """Return the sum of ``values`` in each group of files; the array ``values`` has one number per file."""
+        """Return the sum of ``values`` in each group of files (by default, each partition is a group).
+
+        ``values`` has one number per file. The result has one number per group.
+        """
         return np.bincount(self.group, weights=values, minlength=self.groups).astype(np.float64)
 
     @cached_property
@@ -101,9 +104,10 @@ class Files:
         return Files(group.astype(np.int64), self.rows[mask], self.bytes[mask])
 
     def apart(self) -> Files:
-        """Return the same files, with each file in a group of its own.
+        """Return the same files, but with each file in a group of its own (by default, each partition is a group).
 
-        `Shares` makes its estimates for groups. With the result of this method, it makes them for single files.
+        `Shares` estimates how a column's values are distributed in each group of files. With the result of this method,
+        it estimates this for each single file.
         """
         return Files(np.arange(len(self.rows), dtype=np.int64), self.rows, self.bytes)
 
@@ -194,15 +198,15 @@ class Spread:
 class Shares:
     """Estimates of how a column's values are distributed in each group of data files.
 
-    For example, `nulls` is the share of rows with null or NaN, and `around` estimates the share of values below a
-    number. By default, each partition is a group.
+    The estimates have one item per group. For example, `nulls` is the share of rows in which the column is null or NaN,
+    and `around` estimates the share of values that are below an interval. By default, each partition is a group.
 
     Attributes
     ----------
     spread
-        The bounds of one column in each file, and its share of nulls.
+        For each file: the bounds of the column, and the share of rows in which the column is null or NaN.
     files
-        The sizes of the same files, in the same order, and the group of each file.
+        For each of the same files, in the same order: its size, and the group to which it belongs.
     """
 
     spread: Spread
@@ -210,11 +214,13 @@ class Shares:
 
     @cached_property
     def nulls(self) -> Floats:
-        """Return, for each group, the share of rows in which the column is null or NaN."""
+        """Return, for each group of files (usually a partition), the share of rows with null or NaN in the column."""
         return self.files.add(self.spread.nulls * self.files.rows) / np.maximum(self.files.add(self.files.rows), 1e-9)
 
     def touched(self, span: Span) -> Mask:
-        """Return, for each group of files, whether any of its files may hold a value in a span (number interval).
+        """Return, for each group of files, whether any of its files may hold a value of the column in ``span``.
+
+        ``span`` is an interval of numbers, which represent the column's values (see `Axis`).
 
         A group is usually a partition. A file without bounds may hold any value, unless all its values are known to be
         null or NaN.
@@ -236,10 +242,11 @@ class Shares:
             low, width = own.low, own.high - own.low + own.axis.step
             before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
             until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
-        # `width` is 0 if both bounds of a file are the same number and the axis has the step 0, as for floats and
-        # strings (for integers, the step is 1). Then the divisions above have no valid result. Assume that all values
-        # of the file are this number. So the share of values below `span.low` (`before`) is 0 or 1, and so is the share
-        # not above `span.high` (`until`).
+        # `width` is the length of a file's range: its upper minus its lower bound, plus the distance between adjacent
+        # values (`Axis.step`), which is 1 for integers, and 0 for floats and strings. If `width` is 0, both bounds are
+        # the same number, and the divisions above have no valid result. Then assume that all values of the file are
+        # this number: the share of values below `span.low` (`before`) is 0 or 1, and so is the share not above
+        # `span.high` (`until`).
         point = width == 0
         before = np.where(point, (low < span.low).astype(np.float64), before)
         until = np.where(point, (low <= span.high).astype(np.float64), until)
@@ -312,8 +319,9 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     wanted
         The values of the column that the filter selects.
     distinct
-        Number of distinct values of the column. Each of them is assumed to occur in equally many rows. None if the
-        number is unknown: the number of rows with a value is then estimated from the bounds alone.
+        Number of distinct values of the column, None if unknown. Each distinct value is assumed to occur in equally
+        many rows. If the number is unknown, how many rows have one of the ``wanted`` values is estimated from the
+        bounds alone.
     """
     files = shares.files
     count = files.counts
@@ -321,7 +329,10 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     read = np.zeros(files.groups)
 
     def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
-        """Count the files that would hold one range of each group's sorted rows, and add the counts to ``read``.
+        """Count the files that would hold one range of the sorted rows of each group, and add the counts to ``read``.
+
+        A group is a set of data files that are sorted together, usually a partition. ``read``, a variable of the
+        enclosing function, has one number per group: how many of its files the filter would read.
 
         The ends of the range are shares of the group's rows: 0 is before the first row, 1 after the last. For example,
         if a group has ten files, each holds a tenth of the sorted rows. So the rows from 0.25 to 0.5 are in the third,
@@ -334,11 +345,11 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
         there
             Mask of the groups whose files are counted.
         points
-            The number of single values, if the filter selects several of them in the range, such as 2 for
-            ``a in (1, 9)``. Files between these values are not read, so at most one file per value is counted in a
-            group. But if the column's number of distinct values (``distinct``) is known, one value may fill several
-            files: then the limit per value is the group's number of files divided by ``distinct``, rounded up. If the
-            filter selects the whole range or only one value, ``points`` is 0, and all files of the range are counted.
+            0 if the filter selects the whole range or only one value: then all files of the range are counted. If it
+            selects several single values in the range, their number, such as 2 for ``a in (1, 9)``. Files between these
+            values are not read, so at most one file per value is counted in each group. But if the column's number of
+            distinct values (``distinct``) is known, one value may fill several files: then the limit per value is the
+            group's number of files divided by ``distinct``, rounded up.
         """
         nonlocal last, read
         begin = np.minimum(np.floor(first * count + 1e-9), count - 1)
@@ -360,8 +371,8 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
             # the column's values (without nulls): those below the interval `span`, and those not above it. All distinct
             # values are assumed to occur equally often, so each has the share 1 / distinct. For example, if there are 4
             # distinct values, `before` 0.3 and `until` 0.35 become 0.3 and 0.55. Intervals ascend and do not overlap,
-            # so `before` is raised to `passed`, the `until` of the previous interval, if it is lower. But it is at most
-            # 1 - 1 / distinct, so that one distinct value fits between it and 1.
+            # so `before` must be at least `passed`, the `until` of the previous interval. It must also be at most
+            # 1 - 1 / distinct, so that one distinct value fits between it and 1; this limit takes precedence.
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until

@@ -148,7 +148,7 @@ def cut_bounds(
         f"write full bounds of {column}",
         f"bounds of {column} are truncated to {longest} characters, but the filter has longer values: "
         f"in {amount(gone, 'file')} ({human_bytes(lost)}), the lowest or highest value may begin with the same "
-        f"{longest} characters as such a value, so the truncated bound cannot exclude the file.",
+        f"{longest} characters as a value in the filter, so the truncated bound cannot exclude the file.",
         now,
         Reading(now.files - gone, now.bytes - lost),
         basis="at most",

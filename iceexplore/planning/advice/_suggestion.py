@@ -1,4 +1,4 @@
-"""Represent a suggested change of a table with which a filter would read less, and write its SQL statements."""
+"""Represent a suggested change of a table, after which a scan would read less, and write its SQL statements."""
 
 from __future__ import annotations
 
@@ -162,12 +162,12 @@ class Suggestion:
 
     @property
     def files_saved(self) -> int:
-        """Return how many fewer files the plan would read after the change; 0 if unknown."""
+        """Return how many fewer files the plan would read after the suggested change; 0 if unknown."""
         return 0 if self.before is None or self.after is None else self.before.files - self.after.files
 
     @property
     def bytes_saved(self) -> int:
-        """Return how many fewer bytes the plan would read after the change; 0 if unknown."""
+        """Return how many fewer bytes the plan would read after the suggested change; 0 if unknown."""
         return 0 if self.before is None or self.after is None else self.before.bytes - self.after.bytes
 
     @property

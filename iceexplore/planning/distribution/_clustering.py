@@ -1,4 +1,4 @@
-"""Measure clustering: how many data files overlap in their ranges of a column, overall and within partitions."""
+"""Measure clustering: how many data files have overlapping ranges of a column, overall and within partitions."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Clustering:
         partitioned.
     notes
         Sentences about columns that were not measured. If the caller or the table's sort order chose the columns, a
-        sentence names the chosen columns without comparable bounds. Otherwise only the first 20 columns with bounds are
-        measured, and a sentence is added if there are more.
+        sentence names those of them that have no usable bounds. Otherwise only the first 20 columns of the schema that
+        have bounds are measured, and a sentence is added if there are more.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Clustering:
     notes: tuple[str, ...] = ()
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return `columns` as a data frame, with a row per measured column."""
+        """Return `columns` as a data frame, with one row for each column whose clustering was measured."""
         return to_frame(self.columns)
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,7 +76,11 @@ class Clustering:
         return {"files": self.files, "columns": build.to_pylist(self.columns), "notes": list(self.notes)}
 
     def card_table(self) -> CardTable:
-        """Return depths and overlaps as formatted texts, one row per column, for the card that notebooks display."""
+        """Return the measures of each column as formatted texts, one row per column, for display in notebooks.
+
+        These are the measures of `columns`, except ``constant``. Measures within partitions are left out if there are
+        none.
+        """
         rows = [
             (
                 str(row["column"]), f"{row['files']:,}", f"{row['average_depth']:,.1f}", f"{row['max_depth']:,}",
@@ -85,16 +89,22 @@ class Clustering:
             )
             for row in build.to_pylist(self.columns)
         ]  # fmt: skip
-        names = ["column", "files with bounds", "average depth", "max depth", "average overlaps"]
-        names += [] if self._whole else ["average depth within partitions", "max depth within partitions"]
+        names = [
+            "column", "files with bounds", "files per value (average depth)", "files per value (max depth)",
+            "average overlaps",
+        ]  # fmt: skip
+        names += [] if self._whole else [
+            "files per value within partitions (average depth)", "files per value within partitions (max depth)",
+        ]  # fmt: skip
         right = frozenset(range(1, len(names)))
         return CardTable("Clustering", tuple(names), tuple(rows), code=frozenset({0}), right=right)
 
     @property
     def _whole(self) -> bool:
-        """Return whether `columns` has no depths within partitions, so that the card leaves out their columns.
+        """Return whether the table `columns` has no measures within partitions, such as ``partition_max_depth``.
 
-        This is so if no spec of the table is partitioned, or if `columns` has no rows.
+        Notebooks then display no such measures. The result is true if no spec of the table is partitioned, or if
+        `columns` has no rows.
         """
         return self.columns["partition_max_depth"].null_count == len(self.columns)
 
@@ -160,7 +170,7 @@ def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Cl
             rows.append(row)
     notes = []
     if sure and without and len(batch):
-        notes.append(f"No file has comparable bounds of these columns: {', '.join(without)}.")
+        notes.append(f"No file has both bounds of these columns, or their values have no order: {', '.join(without)}.")
     if not sure and len(ids) - len(without) > len(rows):
         notes.append(
             f"The table has no sort order, so only its first {len(rows)} columns with bounds are shown; choose others "
@@ -220,7 +230,8 @@ def _columns(schema: Schema) -> list[tuple[str, Any]]:
 def _refused(name: object, schema: Schema) -> str:
     """Return why the clustering of a column cannot be measured, as the beginning of an error message.
 
-    ``name`` is the name that the caller gave. It is none of the names that `_columns` returns.
+    ``name`` is the name that the caller gave. It is not the name of a column whose clustering can be measured (see
+    `_columns`).
     """
     found = next((f for full, f in schema.walk() if full == name), None)
     if found is None:
@@ -298,12 +309,16 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     size = int(high.max(initial=-1)) + 1
     starts, stops = np.bincount(low, minlength=size), np.bincount(high, minlength=size)
     begun = np.cumsum(starts)
-    ended = np.cumsum(stops) - stops  # item r: the number of ranges whose `high` is below r
+    # `stops[r]` is the number of ranges whose last rank (in `high`) is r. So `ended[r]` is the number of ranges that
+    # end at a lower rank.
+    ended = np.cumsum(stops) - stops
     others = begun[high] - ended[low] - 1
     level = (begun - ended).astype(np.int64)
     out = np.zeros(count, dtype=np.int64)
     power = np.frexp((high - low + 1).astype(np.float64))[1].astype(np.int64) - 1
     for step in range(int(power.max(initial=-1)) + 1):
+        # Find the largest depth in each range, with a sparse table for range maximum queries.
+        #
         # The ends of the ranges are integers from 0. The depth at an integer is the number of ranges that contain it.
         # In this step, ``level[r]`` is the largest depth in the block of 2**step integers from r on: in step 1, for
         # example, at r and r + 1. `mine` selects the ranges that contain at least 2**step integers, but fewer than

@@ -78,9 +78,9 @@ def known_deleted_rows(tasks: FileTasks) -> _Longs:
 
 @dataclass(frozen=True)
 class Reached:
-    """Counts of the deletes that apply to each group of data files.
+    """Data files in groups (such as partitions), to count the deletes that apply to each group.
 
-    A delete that applies to several files of a group counts once in this group.
+    A delete file or deletion vector that applies to several files of a group counts once in this group.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Reached:
     codes
         int64 per data file: the number of its group, from 0.
     count
-        The number of groups.
+        The number of groups (not of deletes).
     """
 
     tasks: FileTasks
@@ -98,14 +98,18 @@ class Reached:
 
     @cached_property
     def equality(self) -> _Longs:
-        """Return, for each group of data files, how many equality delete files apply to at least one of its files."""
+        """Count, for each group of data files (such as a partition), the equality delete files that apply to its files.
+
+        A delete file that applies to several files of a group counts once.
+        """
         return self._lists(Stretches.of(self.tasks.matched.equality))
 
     @cached_property
     def deletes(self) -> _Longs:
-        """Count the deletes that apply to the data files of each group; the array has one number per group.
+        """Count the deletes that apply to the data files of each group (such as each partition).
 
-        The number is the sum of equality delete files, position delete files and deletion vectors.
+        The array has one number per group: the sum of its equality delete files, position delete files and deletion
+        vectors. A delete that applies to several files of a group counts once.
         """
         vector = np.asarray(pc.fill_null(self.tasks.matched.vector, -1)).astype(np.int64)
         there = vector >= 0
@@ -122,7 +126,7 @@ class Reached:
         return np.bincount(np.unique(codes * width + deletes) // width, minlength=self.count)
 
     def _lists(self, lists: Stretches) -> _Longs:
-        """Count the distinct deletes that apply to each group of data files; the array has one number per group.
+        """Count the distinct deletes that apply to the data files of each group; the array has one number per group.
 
         Parameters
         ----------
@@ -156,9 +160,9 @@ class Reached:
         # delete occurs twice in it. Its length is then the group's number of deletes.
         #
         # To find deletes that occur twice: `_previous` returns, for each item, the index of the previous item with the
-        # same delete. A delete occurs twice in the range exactly if this index is `begin` or higher for an item of the
-        # range. So compare the highest index with `begin`. The maximum is over all items up to `stop`, but those before
-        # `begin` make no difference: their previous items are before `begin`, too.
+        # same delete. If this index is `begin` or higher for an item of the range, the delete occurs twice in it. So
+        # compare the highest index with `begin`. `np.maximum.accumulate` also includes the items before `begin`, but
+        # these make no difference: their previous items are before `begin`, too.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)
@@ -227,9 +231,9 @@ class TableDistribution(BarPicture):
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """Return `table` as a data frame, one row per group of data files, with the added column ``deleted_share``.
+        """Return `table`, one row per group of files (such as a partition), as a data frame with ``deleted_share``.
 
-        This is ``deleted_rows`` divided by ``rows``, from 0 to 1; null if the files of the group have no rows.
+        This added column is ``deleted_rows`` divided by ``rows``, from 0 to 1; null if the group's files have no rows.
         """
         deleted = pc.divide(self.table["deleted_rows"], pc.if_else(pc.equal(self.table["rows"], 0), None, self._rows))
         return to_frame(self.table.append_column("deleted_share", deleted))
@@ -251,9 +255,9 @@ class TableDistribution(BarPicture):
             order = np.argsort(-np.asarray(self.table["bytes"]), kind="stable")
             shown, rest = order[: max_rows - 1], order[max_rows - 1 :]
             if self.by != "partition":
-                # `shown` is in order of size now, the largest group first. Only partitions are shown in this order.
-                # Other groups, such as snapshots, are shown in the order of `table` (snapshots by age, for example):
-                # restore it.
+                # `shown` is in order of size now, the largest group first. Keep this order only if the groups are
+                # partitions. Groups of other kinds, such as snapshots, are shown in the order of `table` (snapshots by
+                # age): restore it.
                 shown = np.sort(shown)
         rows = [self._row(str(r[self.table.column_names[0]]), r) for r in self._records(shown)]
         if len(rest):
@@ -280,7 +284,8 @@ class TableDistribution(BarPicture):
         which = "small" if small == count == 1 else "all small" if small == count else f"{small:,} small"
         files = f"{count:,} ({which})" if small else f"{count:,}"
         size = int(r["bytes"])
-        # The picture drops the part in brackets if the text is too wide.
+        # `text` is the label of the bar of deleted rows, such as ``1,200 + 3 equality deletes (4.0%)``. If it is too
+        # wide, the picture leaves out the part in brackets.
         equality = amount(int(r["equality_deletes"]), "equality delete") if r["equality_deletes"] else ""
         text = f"{gone:,.0f}" if gone or not equality else ""
         text += f" + {equality}" if text and equality else equality

@@ -60,7 +60,7 @@ def test_partitions_are_measured_apart(lab: ix.Lab) -> None:
     assert (rows["k"]["constant"], rows["k"]["max_depth"]) == (6, 3)
     assert rows["s.x"]["constant"] == 6
     assert len(found.to_pandas()) == 4
-    name = "average depth within partitions"
+    name = "files per value within partitions (average depth)"
     assert name in repr(found) and name in found._repr_html_()
 
 
@@ -108,7 +108,7 @@ def test_columns_without_bounds_are_named(tmp_path: Path) -> None:
     lab.append({"id": [1], "x": [1]})
     assert lab.plan().clustering().columns["column"].to_pylist() == ["id"]
     found = lab.plan().clustering(["id", "x"])
-    assert found.notes == ("No file has comparable bounds of these columns: x.",)
+    assert found.notes == ("No file has both bounds of these columns, or their values have no order: x.",)
     assert found.columns["partition_max_depth"].to_pylist() == [None]
     assert "in partition" not in repr(found)
 
