@@ -78,7 +78,7 @@ def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
 
 
 def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
-    """Return the reasons why the plan skips manifests, files and row groups; the one that excludes most files is first.
+    """Return the reasons why the plan skips manifests, files and row groups, those that exclude the most files first.
 
     Each reason is a dictionary with these keys (an item is a manifest, a data file or a row group):
 
@@ -125,7 +125,7 @@ def plan_card(plan: PlannedScan) -> Card:
     if plan.columns is not None:
         facts.insert(4, ("Columns", ", ".join(plan.columns)))
     if plan.files.residuals and len(plan.files):
-        facts.append(("Every row matches", f"in {numbers['whole_files']:,} files, as metadata proves"))
+        facts.append(("Files that match completely", f"{numbers['whole_files']:,}, as their metadata proves"))
     badges = list(plan.state.format_badges)
     if plan.state.travel:
         badges.append(plan.state.travel)
@@ -152,8 +152,8 @@ def _deletes(numbers: dict[str, int | None]) -> str:
 
 def _stretch(plan: PlannedScan) -> str:
     assert plan.appends is not None
-    start = "from the oldest snapshot" if plan.appends.after is None else f"after {plan.appends.after}"
-    return f"appends {start} up to {plan.appends.last.snapshot_id}"
+    start = "from the oldest snapshot" if plan.appends.after is None else f"after snapshot {plan.appends.after}"
+    return f"appends {start} up to snapshot {plan.appends.last.snapshot_id}"
 
 
 def _waterfall(plan: PlannedScan) -> CardTable:
@@ -174,7 +174,7 @@ def _waterfall(plan: PlannedScan) -> CardTable:
         for r in rows
     )
     heads = ("level", "manifests", "files", "rows", "bytes", "row groups")
-    return CardTable("What remains after each level of pruning", heads, lines, right=frozenset({1, 2, 3, 4, 5}))
+    return CardTable("What remains after each step of pruning", heads, lines, right=frozenset({1, 2, 3, 4, 5}))
 
 
 def _reasons(plan: PlannedScan) -> CardTable | None:

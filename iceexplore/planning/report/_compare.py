@@ -98,7 +98,7 @@ def summarize(
     names = ", ".join(what for what, _, _ in differing)
     first = f"The plans differ in {names}." if differing else "Both plans have the same settings and table state."
     if not counts["a"] and not counts["b"]:
-        files = f"They read the same {amount(counts['both'], 'data file')}."
+        files = f"They read the same files: {amount(counts['both'], 'data file')}."
     elif not counts["both"]:
         files = f"They have no data file in common: plan a reads {counts['a']:,}, plan b {counts['b']:,}."
     else:
@@ -181,21 +181,21 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
 #: total, and its value is what the total counts.
 _WORDS = {
     "files": "data files read",
-    "rows": "rows in files read",
-    "bytes": "bytes of files read",
+    "rows": "rows in the data files read",
+    "bytes": "bytes of the data files read",
     "whole_files": "files in which every row matches",
     "splits": "splits",
     "skipped_files": "data files skipped",
-    "files_in_table": "data files in total",
+    "files_in_table": "data files before any are skipped",
     "manifests": "data manifests read",
-    "manifests_in_table": "data manifests in total",
+    "manifests_in_table": "data manifests before any are skipped",
     "delete_manifests": "delete manifests read",
     "deletes": "deletes that apply",
     "files_with_deletes": "files with deletes",
     "delete_bytes": "bytes of deletes",
     "rows_deleted_by_vectors": "rows deleted by deletion vectors",
     "row_groups": "row groups read",
-    "row_groups_in_files": "row groups in files read",
+    "row_groups_in_files": "row groups in the data files read",
     "metadata_files": "metadata files read for planning",
     "metadata_bytes": "bytes of metadata read for planning",
 }
@@ -386,7 +386,7 @@ def _card(comparison: PlanComparison) -> Card:
             for r in alone.select(["read_by", "file_path", "partition"]).slice(0, _SHOWN).to_pylist()
         )
         left = len(alone) - len(shown)
-        note = f"{left:,} more, and the reasons, in .alone of this comparison" if left > 0 else "reasons in .alone"
+        note = f"for {left:,} more, and the reasons, see .alone" if left > 0 else "for the reasons, see .alone"
         tables.append(
             CardTable(
                 "Read by only one plan", ("by", "file", "partition"), shown, note, open=False, code=frozenset({1})
@@ -404,7 +404,7 @@ def _card(comparison: PlanComparison) -> Card:
 def _label(plan: PlannedScan) -> str:
     state = plan.state
     snapshot = state.travel or f"snapshot {snapshot_text(state)}"
-    return f"{plan.filter.text} · {state.name}, v{state.metadata.format_version}, {snapshot}"
+    return f"{plan.filter.text} · {state.name}, format v{state.metadata.format_version}, {snapshot}"
 
 
 def _text(name: str, value: int | None) -> str:

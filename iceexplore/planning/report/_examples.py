@@ -117,7 +117,7 @@ def _bounds(stats: pa.StructArray, kind: Type) -> list[Any]:
     found = {v for array in both for v in array.drop_null().to_pylist()}
     try:
         return sorted(found)
-    except TypeError:  # the types of lower and upper bounds have no common order, such as text and bytes
+    except TypeError:  # a precaution: both bounds have the same Arrow type, so they should be comparable
         return []
 
 

@@ -35,8 +35,8 @@ __all__ = [
 ]
 
 #: The columns of `levels_table`. The column ``known`` describes where the values in ``files``, ``rows`` and ``bytes``
-#: come from, such as ``counted in the manifests``. If one of these values is unknown, it also states which one, and
-#: why.
+#: come from, such as ``counted by reading the manifests``. If one of these values is unknown, it also states
+#: which one, and why.
 LEVELS_SCHEMA = build.schema(
     [
         ("level", pa.string()), ("manifests", pa.int64()), ("files", pa.int64()), ("rows", pa.int64()),
@@ -54,9 +54,10 @@ WHOLE_TABLE = "whole table"
 LEAF_LEVEL = "after pruning data files"
 #: Text in the column ``level`` of `levels_table`, in the row that counts what remains after row groups are pruned.
 ROW_GROUP_LEVEL = "after pruning row groups"
-#: Part of the text in the column ``known`` of `levels_table`, if the number of bytes is ``total-files-size`` of the
-#: snapshot's summary, which includes delete files, and the summary does not state that there are none.
-WITH_DELETES = "including delete files"
+#: Part of the text in the column ``known`` of `levels_table`. It warns that the number of bytes may include those of
+#: delete files. This is so if the number is ``total-files-size`` in the snapshot's summary, which counts data files and
+#: delete files. If the summary states that the snapshot has no delete files, the warning is left out.
+WITH_DELETES = "including those of delete files"
 
 
 class Counts(NamedTuple):
@@ -71,7 +72,7 @@ class Counts(NamedTuple):
 
 
 def root_level(plan: PlannedScan) -> str:
-    """Return ``manifest list`` or, in V4, ``root manifest``: the kind of file with which whole manifests are pruned.
+    """Return ``manifest list`` or, in V4, ``root manifest``: the kind of file whose metadata prunes whole manifests.
 
     Texts about the plan contain these words.
     """
@@ -79,9 +80,9 @@ def root_level(plan: PlannedScan) -> str:
 
 
 def root_level_label(plan: PlannedScan) -> str:
-    """Return the name, in the column ``level`` of `levels_table`, of the step of planning that prunes whole manifests.
+    """Return the name of the step of planning that prunes whole manifests, as in column ``level`` of `levels_table`.
 
-    The name of this level differs in V4, because a V4 root manifest may list data files itself. They are pruned
+    The name of this step differs in V4, because a V4 root manifest may list data files itself. They are pruned
     together with the manifests that it lists.
     """
     return "after pruning in the root manifest" if root_level(plan) == "root manifest" else "after pruning manifests"
@@ -109,7 +110,9 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
         sum(getattr(leaf, unit) for leaf in read) + sum(getattr(leaf, f"kept_{unit}") for leaf in own)
         for unit in _UNITS
     ]
-    rows.append(_row(root_level_label(plan), len(read), Counts(*left), f"counted in the manifests{_damaged(plan)}"))
+    rows.append(
+        _row(root_level_label(plan), len(read), Counts(*left), f"counted by reading the manifests{_damaged(plan)}")
+    )
     entries = plan.files.files.entries
     rows.append(
         _row(
@@ -118,7 +121,7 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
             # included, because the entries that could not be read may contain such a file.
             sum(1 for leaf in read if leaf.kept_files or not leaf.readable),
             Counts(len(entries), _total(entries["record_count"]), _total(entries["file_size_in_bytes"])),
-            f"counted in the manifests{_damaged(plan)}",
+            f"counted by reading the manifests{_damaged(plan)}",
         )
     )
     if plan.row_groups is not None:
@@ -168,14 +171,14 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
     Parameters
     ----------
     exact
-        True to read the pruned manifests and count their files. If False, these manifests are not read: the root's
-        counts of their files and rows are used, and the bytes are taken from the snapshot's summary. A number that the
-        root or the summary lacks is null.
+        True to read the pruned manifests and count their files. If False, these manifests are not read: the counts of
+        their files and rows are taken from the root (the manifest list or V4 root manifest), and the bytes from the
+        snapshot's summary. A number is null if it cannot be found there.
     """
     manifests = sum(len(scan.rows) for scan in plan.roots)
     seen = [sum(getattr(leaf, unit) for leaf in plan.leaves) for unit in _UNITS]
     start = "appended" if plan.appends is not None else WHOLE_TABLE
-    known = "counted in the manifests" + _damaged(plan)
+    known = "counted by reading the manifests" + _damaged(plan)
     if exact:
         for scan in plan.roots:
             for leaf in leaves_of(plan.state, scan, frozenset({"entries"}), scan.pruned.tolist()):
@@ -210,8 +213,8 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
     lacks it, or if the plan is incremental, as the planned snapshots did not add all these files.
 
     The text is for the column ``known`` of `levels_table`. It states where the size comes from, such as ``bytes from
-    the snapshot's summary``. If the size is None, the text states that the other source, the manifest list (or V4 root
-    manifest), does not record the sizes of data files.
+    the snapshot's summary``. If the size is None, the text states that the manifest list (or V4 root manifest) does not
+    record the sizes of data files.
     """
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))
@@ -253,7 +256,7 @@ def _row(level: str, manifests: int | None, counts: Counts, known: str) -> dict[
 
 def _damaged(plan: PlannedScan) -> str:
     count = sum(1 for leaf in plan.leaves if not leaf.readable)
-    return f"; {amount(count, 'manifest')} could not be read in full, so some files are missing" if count else ""
+    return f"; {amount(count, 'manifest')} could not be read in full, so some files are not counted" if count else ""
 
 
 def _live(stats: dict[str, int | None] | None, unit: str) -> int | None:

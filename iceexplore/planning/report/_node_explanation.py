@@ -98,9 +98,10 @@ class NodeEvidence:
         What the metadata of the manifest or file proves about each term (comparison) of the filter, such as ``id > 9``.
         Only the first sixty terms are explained, because a filter can have thousands. The tuple can contain several
         items for one term: one for each partition field on which the term can be evaluated, and one for the metrics of
-        the term's column, such as bounds and null counts. A V4 root can also have metrics of transforms of the column,
-        such as ``bucket[16](id)``; there is one more item for each of these transforms. If the metadata contains
-        nothing about a term, there is a single item for it, with an empty ``by``.
+        the term's column, such as bounds and null counts. A V4 root manifest can also have metrics of transforms of the
+        column, such as ``bucket[16](id)``; there is one more item for each of these transforms. The attribute ``by`` of
+        an item is ``partition`` for a partition field and ``statistics`` for metrics. If the metadata contains nothing
+        about a term, there is a single item for it, whose ``by`` is empty.
     residual
         For a file that is read, the part of the filter that must still be evaluated on its rows, as SQL. None for a
         manifest, for a skipped file, and if metadata proves that every row of the file matches.
@@ -125,7 +126,7 @@ def node_evidence(nodes: PlanNodes, node_id: str) -> NodeEvidence | None:
     """
     plan = nodes.plan
     kind, _, rest = node_id.partition(":")
-    # The snapshot id may be negative. So compare it as text: the check of the other numbers refuses a minus sign.
+    # Compare the snapshot id as text: it may be negative, and the check of the other numbers below accepts only digits.
     snapshot, *numbers = rest.split(":")
     if not plan.roots or snapshot != str(plan.roots[0].snapshot.snapshot_id):
         return None

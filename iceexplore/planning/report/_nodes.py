@@ -41,17 +41,17 @@ GroupName: TypeAlias = Literal["read", "manifests", "skipped-manifests", "skippe
 
 @dataclass(frozen=True)
 class PlannedDelete:
-    """A delete that applies to some of the shown data files.
+    """A delete in the tree of a plan that applies to some of the data files shown there.
 
     Attributes
     ----------
     node
-        The node of the delete file or deletion vector.
+        The tree node of the delete file or deletion vector.
     row
         The manifest that lists the delete, as its row in the entries of the root (the manifest list or root manifest).
-        None if a V4 root lists the delete itself.
+        None if a V4 root manifest lists the delete itself.
     targets
-        The node ids of the shown data files to which the delete applies.
+        The ids of the nodes of the shown data files to which the delete applies.
     """
 
     node: SceneNode
@@ -77,7 +77,7 @@ class Group:
 
 
 class PlanNodes:
-    """The nodes of a plan's root, manifests and files, found by their ids.
+    """The nodes of a tree that shows a plan's root, manifests and files; a node is found by its id.
 
     The root is the manifest list or, in V4, the root manifest. Its id is ``root:<snapshot>``, with the id of the
     snapshot. Its children are manifests, such as ``manifest:<snapshot>:2`` for row 2 of the root, and, in V4, files
@@ -154,14 +154,17 @@ class PlanNodes:
         return tuple(g for g in found if g.count)
 
     def nodes(self, node_id: str, group: GroupName, start: int, count: int) -> list[SceneNode]:
-        """Return some of a node's children in one group, in display order.
+        """Return some of a node's children, in display order.
+
+        The children of a node are shown in groups, such as the files that the plan reads and those that it skips. All
+        children that this method returns are in the same group.
 
         Parameters
         ----------
         node_id
-            The id of the root or of a manifest.
+            The id of a manifest, or of the root (the manifest list or V4 root manifest).
         group
-            The name of one of the node's `groups`.
+            The name of the group: one of those that `groups` returns for this node.
         start
             The number of children to leave out at the beginning; 0 starts with the first child.
         count
@@ -170,7 +173,7 @@ class PlanNodes:
         Raises
         ------
         OptionError
-            ``node_id`` is the id of another kind of node, or of a node in another snapshot.
+            ``node_id`` is not the id of a manifest or of the root, or it belongs to another snapshot.
         """
         row = self._row(node_id)
         if group == "manifests":
@@ -205,7 +208,8 @@ class PlanNodes:
         To find the node ids of the deletes, the manifests that list them are searched. A delete that is not found is
         not returned. The manifests are usually still in the cache, so they are not read again.
 
-        The number includes all deletes that are not returned, for any of these reasons.
+        The number counts all deletes that apply to the shown files but are not returned: those above ``most``, those
+        that are not considered, and those that are not found.
 
         Parameters
         ----------
@@ -256,6 +260,8 @@ class PlanNodes:
     def _delete_places(self, entries: pa.Table) -> dict[tuple[str, int | None], tuple[int | None, int]]:
         """Find the manifest that lists each delete, and the row of the delete in the manifest's entries.
 
+        Below, the root is the manifest list or, in V4, the root manifest. A V4 root manifest may list deletes itself.
+
         Parameters
         ----------
         entries
@@ -266,8 +272,8 @@ class PlanNodes:
         dict
             The key is a pair that identifies a delete: for a delete file, its location and None; for a deletion vector,
             the location of its Puffin file, and its offset in this file. The value is a pair, too: the row of the
-            manifest in the root, and the row of the delete in the manifest. If a V4 root lists the delete itself, the
-            value is None and the row of the delete in the root. Deletes that are not found are left out.
+            manifest in the root, and the row of the delete in the manifest. If the root lists the delete itself, this
+            pair is None and the row of the delete in the root. Deletes that are not found are left out.
         """
         if not len(entries) or self._scan is None:
             return {}
@@ -293,12 +299,13 @@ class PlanNodes:
         Parameters
         ----------
         row
-            The row number of the manifest in the root.
+            The row number of the manifest in the entries of the root (the manifest list or V4 root manifest).
         count
-            The number of shown deletes that the manifest lists. Each of them applies to a data file that is shown.
+            The number of deletes that are listed in this manifest and shown in the tree. Each of them applies to a data
+            file that is shown in the tree.
         more
-            True if more deletes apply to these files, but are not shown. Some of them may be in this manifest, so the
-            text begins with ``at least``.
+            True if more deletes apply to these data files, but are not shown. Some of them may be in this manifest, so
+            the text begins with ``at least``.
         """
         assert self._scan is not None
         place = str(self._scan.root.entries["location"][row].as_py())
@@ -331,8 +338,8 @@ class PlanNodes:
         Parameters
         ----------
         row
-            The row of the manifest in the root. If it is None, the files that a V4 root lists itself are returned, in
-            the form of a manifest.
+            The row of the manifest in the root (the manifest list or V4 root manifest). If it is None, the files that
+            a V4 root manifest lists itself are returned, in the form of a `Manifest`.
         """
         assert self._scan is not None
         rows = [] if row is None else [row]
@@ -366,22 +373,25 @@ class PlanNodes:
         Parameters
         ----------
         row
-            The row of the manifest in the root; None for the files that a V4 root lists itself.
+            The row of the manifest in the root (the manifest list or V4 root manifest). None for the data files that a
+            V4 root manifest lists itself.
         """
         return self._leaves.get(row)
 
     def ordinal(self, row: int | None, at: int) -> int:
         """Return the ordinal of one entry: its position, from 0, among the entries in the stored manifest.
 
-        In the V4 draft, the ordinal can be less than ``at``, because a stored entry with a data file and its deletion
-        vector becomes two rows of ``Manifest.entries``. So the manifest is read to find the ordinal. The result is -1
-        if ``Manifest.entries`` has no row ``at``, or if the manifest cannot be read. In versions 1 to 3 and in the V4
-        proposal, the ordinal is always ``at``, and the manifest is not read.
+        Two variants of V4 are supported, called the draft and the proposal. In the draft, a stored entry can hold a
+        data file together with its deletion vector, and becomes two rows of ``Manifest.entries``. So the ordinal can be
+        less than ``at``, and the manifest is read to find it. The result is -1 if ``Manifest.entries`` has no row
+        ``at``, or if the manifest cannot be read. In the proposal and in versions 1 to 3, a stored entry is always one
+        row. So the ordinal is ``at``, and the manifest is not read.
 
         Parameters
         ----------
         row
-            The row number of the manifest in the root; None for an entry of the root itself.
+            The row number of the manifest in the entries of the root (the manifest list or V4 root manifest). None if
+            the entry is in the root itself.
         at
             The row of the entry in ``Manifest.entries``: the last number in the id of its node.
         """
@@ -423,19 +433,21 @@ class PlanNodes:
         return [known.get(n, n) for n in numbers]
 
     def _row(self, node_id: str) -> int | None:
-        """Return the row, in the root, of the manifest with this node id; None if it is the id of the root itself.
+        """Return the row number of a manifest in the root, which is the manifest list or V4 root manifest.
+
+        The result is None if ``node_id`` is the id of the root itself.
 
         Raises
         ------
         OptionError
-            The id is of another kind of node, or of a node in another snapshot.
+            ``node_id`` is not the id of a manifest or of the root, or it belongs to another snapshot.
         """
         kind, _, rest = node_id.partition(":")
         snapshot, *rows = rest.split(":")
         scan = self._scan
         # The id of the manifest in row 2 of the root is ``manifest:<snapshot id>:2``. `rows` has the parts after the
         # snapshot id, here "2". They are row numbers, so refuse the id if they contain anything but digits. The
-        # snapshot id may be negative, so compare it as text.
+        # snapshot id may have a minus sign, so do not check it for digits, but compare it as text.
         if scan is None or snapshot != str(scan.snapshot.snapshot_id) or not all(map(str.isdecimal, rows)):
             raise OptionError(f"node {node_id[:80]!r} is not part of this plan")
         if kind == "manifest" and len(rows) == 1:
@@ -492,7 +504,8 @@ class PlanNodes:
             The row, in the root (the manifest list or V4 root manifest), of the manifest that lists the file. None if
             a V4 root manifest lists the file itself.
         ordinal
-            The position of the file, from 0, among the stored rows of that manifest or root.
+            The position, from 0, of the file's entry among all entries as they are stored in that manifest (or in the
+            V4 root manifest, if ``row`` is None).
         """
         leaf = self._leaves.get(row)
         if leaf is None or not leaf.kept_files:
@@ -545,9 +558,10 @@ def _cut(node_id: str, kind: str, record: dict[str, Any], what: str) -> SceneNod
         The kind of the node: ``data-manifest`` or ``data-file``.
     record
         The skipped item, as a dictionary with these columns of `SKIPPED_SCHEMA`: ``name``, ``files``, ``rows``,
-        ``bytes``, and those that explain why the item is skipped, such as ``term`` and ``why``.
+        ``bytes``, and those that explain why the item is skipped, such as ``term`` (the comparison in the filter that
+        no row matches) and ``why`` (the full explanation).
     what
-        ``manifest`` or ``file``.
+        ``manifest`` or ``file``. A manifest's node also shows the number of its files, and has level 1 instead of 2.
     """
     size = held(record["rows"], record["bytes"], record["files"] if what == "manifest" else None)
     lines = tuple(line for line in (evidence(record), size) if line)

@@ -91,14 +91,14 @@ def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
 
 
 def skipped_files(plan: PlannedScan, scan: RootScan, leaf: Manifest) -> pa.Table:
-    """List the data files in one manifest that the plan skips, as a table of `SKIPPED_SCHEMA`.
+    """List the skipped data files of one manifest, as a table of `SKIPPED_SCHEMA`.
 
     The files are in the same order as in the manifest.
 
     Parameters
     ----------
     scan
-        The root that lists the manifest.
+        The manifest list or V4 root manifest that lists the manifest.
     leaf
         The manifest. For files that a V4 root manifest lists itself, a `Manifest` object that contains these files.
     """

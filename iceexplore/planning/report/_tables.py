@@ -90,8 +90,8 @@ def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]
     list of dict
         The columns of `tasks_table`, and these keys:
 
-        - ``ordinal``: the position, from 0, of the data file among the stored rows of the manifest (or V4 root) that
-          lists it.
+        - ``ordinal``: the position, from 0, of the data file's entry among all entries as they are stored in the
+          manifest (or V4 root manifest) that lists it.
         - ``left``: the residual of the file, as SQL, if it is not the whole filter. A residual lacks the terms that the
           file's partition values prove true or false; a reader must test each row with it. None if the residual is the
           whole filter, or if metadata proves that every row matches.
@@ -126,8 +126,8 @@ def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]
 
 
 #: Maximum number of delete file names in each of the columns ``position_deletes`` and ``equality_deletes`` of
-#: `tasks_table`, summed over all rows (one per data file). If there would be more, each row lists only the first
-#: of its delete files.
+#: `tasks_table`, summed over all rows (one per data file). If there would be more, each row lists at most
+#: its first k delete files: k is this maximum divided by the number of rows, but at least 1.
 _MOST_NAMES = 10_000_000
 
 

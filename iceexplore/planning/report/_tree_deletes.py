@@ -88,9 +88,16 @@ def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneN
 
 
 def _manifests(root: Manifest, read: list[int], applied: int) -> SceneNode:
-    """Return one node for all delete manifests that were read.
+    """Return one tree node that represents all delete manifests that were read.
 
-    ``read`` has their row numbers in the root; ``applied`` is the number of deletes that apply to files of the plan.
+    Parameters
+    ----------
+    root
+        The manifest list or V4 root manifest.
+    read
+        The delete manifests that were read, as row numbers in ``root``.
+    applied
+        The number of deletes that apply to files of the plan.
     """
     place = root.entries["location"][read[0]].as_py()
     label = basename(place) if len(read) == 1 else amount(len(read), "delete manifest")
@@ -108,20 +115,22 @@ def _idle(plan: PlannedScan) -> int:
 def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> dict[str, list[int]]:
     """Return the delete manifests that the plan does not read, by the reason why they are skipped.
 
+    All manifests are given as row numbers in the root: the manifest list or, in V4, the root manifest.
+
     Parameters
     ----------
     plan
         A plan of one snapshot.
     manifests
-        The live delete manifests of the snapshot, as row numbers in the root.
+        The delete manifests of the snapshot, without those that are marked as deleted in a V4 root manifest.
     read
-        The delete manifests that the plan reads, as row numbers in the root.
+        The delete manifests that the plan reads.
 
     Returns
     -------
     dict
-        The key is a reason, such as ``it has no live delete``. The value has the row numbers, in the root, of the
-        delete manifests that are skipped for this reason.
+        The key is a reason, such as ``it has no live deletes``. The value is a list of the delete manifests that are
+        skipped for this reason.
     """
     root = plan.roots[0].root
     rows = [row for row in manifests if row not in read]
@@ -140,9 +149,9 @@ def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> 
         if row in wanted:
             reason = "its deletes are older than every data file that is read, or are for other partitions"
         elif empty[i]:
-            reason = "it has no live delete"
+            reason = "it has no live deletes"
         elif owned[i]:
-            reason = "its deletes apply only to files of one data manifest, and none of these files is read"
+            reason = "it belongs to one data manifest (V4), and no file of that manifest is read"
         else:
             reason = "its partitions do not match the filter"
         out.setdefault(reason, []).append(row)
@@ -169,7 +178,7 @@ def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
 
 
 def _records(plan: PlannedScan, picked: list[int]) -> list[dict[str, Any]]:
-    """Return the kind and the texts of the nodes for some deletes.
+    """Return, for some deletes, columns of `deletes_table` and the kind and texts of their nodes.
 
     Parameters
     ----------

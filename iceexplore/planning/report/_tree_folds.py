@@ -1,4 +1,4 @@
-"""Make the nodes for manifests and files that a plan skips.
+"""Make the nodes, in the tree of a plan, for manifests and files that the plan skips.
 
 A node shows the term of the filter that matches no row, such as ``id > 9``, and the metadata that proves this, such as
 ``bounds: id is 0 to 9``. If there are only a few skipped items, each gets a node. Otherwise, the items that the same
@@ -58,8 +58,9 @@ def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
     what
         The noun for the items in labels: ``file`` or ``manifest``.
     single
-        If there are at most this many items, each gets a node. Otherwise, items that were skipped by the same term of
-        the filter and the same kind of metadata form a group, and each group gets a node.
+        If there are at most this many items, each gets a node. Otherwise, the items are grouped, and a group gets a
+        node. Items are in the same group if the same term of the filter (a comparison, such as ``id > 9``) excludes
+        them, and the same kind of metadata (such as partition values or bounds) proves that it matches no row.
     most
         The maximum number of groups that get a node each; the groups with the most items are preferred. All other
         groups share one more node.
@@ -153,7 +154,7 @@ def _fold(group: Mapping[str, Any], why: pa.Table, what: str) -> Cut:
         return _one(first, what)
     text, more = evidence(first), group["ranges"] - 1
     if more:
-        text += f" in the first one skipped; {amount(more, 'other range')} not shown"
+        text += f" in the first of these; {amount(more, 'other range')} not shown"
     files, rows, size = (
         group[f"{name}_sum"] if group[f"{name}_count"] == count else None for name in ("files", "rows", "bytes")
     )

@@ -37,14 +37,14 @@ _TERMS = 4
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A manifest that has a node in the drawing, or the files that a V4 root lists itself.
+    """A manifest that has a node in the drawing, or the files that a V4 root manifest lists itself.
 
     Attributes
     ----------
     leaf
-        How many files the manifest or root lists, and how many of them the plan reads.
+        How many files the manifest or root manifest lists, and how many of them the plan reads.
     node
-        The node of the manifest; None for files that a V4 root lists itself.
+        The node of the manifest; None for files that a V4 root manifest lists itself.
     parent, level
         The id of the node below which the files are drawn, and the level of their nodes in the tree; the level of the
         table is 0.
@@ -68,7 +68,7 @@ class _Root:
     node
         The node of the root.
     leaves
-        The manifests that get a node each, and the files that a V4 root lists itself.
+        The manifests that were read and get a node each, and the files that a V4 root manifest lists itself.
     folded
         The other manifests that were read. A single node shows their number.
     cuts
@@ -82,9 +82,10 @@ class _Root:
 
     @property
     def count(self) -> int:
-        """Count the nodes of the root and of everything below it, except the data files that the plan reads.
+        """Count the nodes of the manifest list or V4 root manifest and of everything below it, except files to read.
 
-        How many of these files get a node is decided later, from the number of nodes that are left for them.
+        How many of the data files that the plan reads get a node is decided later: the number of nodes in the drawing
+        is limited, and these files get those that the other items do not need.
         """
         return 1 + len(self.cuts) + bool(self.folded) + sum(bool(f.node) + len(f.cuts) for f in self.leaves)
 
@@ -140,7 +141,7 @@ class _Drawing:
         return Scene(f"{plan.state.name}: {plan.filter.text}", self.summary(), tuple(self.nodes), tuple(edges), wrap=3)
 
     def room(self, part: int) -> int:
-        """Return how many nodes may be used for one kind of item, such as roots or deletes.
+        """Return how many nodes may be used for one kind of item, such as manifest lists or deletes.
 
         This is the maximum number of nodes in the drawing divided by ``part``: if the drawing may have 60 nodes,
         ``room(4)`` is 15. It is at least 2, for one item and the node that shows the number of the others.
@@ -148,7 +149,7 @@ class _Drawing:
         return max(2, self.budget // part)
 
     def summary(self) -> str:
-        """Summarize the plan in a phrase, such as ``reads 3 of 12 data files in 2 manifests, 2.4 KiB``."""
+        """Summarize the plan in a phrase, such as ``reads 3 of 12 data files in 2 manifests, 2.4 KiB of data``."""
         plan = self.plan
         if not plan.roots and plan.appends is None:
             return "the table has no snapshot: there is nothing to read"
@@ -157,15 +158,16 @@ class _Drawing:
         opened, rows = sum(len(s.kept) for s in plan.roots), sum(len(s.rows) for s in plan.roots)
         of = f"{len(plan):,} of {amount(met, 'data file')}" if met else "no data file"
         within = f" in {amount(opened, 'manifest')}" if opened else ""
-        text = f"reads {of}{within}, {human_bytes(size)}"
+        text = f"reads {of}{within}, {human_bytes(size)} of data"
         rest = f"; {amount(rows - opened, 'manifest')} not opened" if rows > opened else ""
         return text + rest + damage(plan)
 
     def table(self) -> SceneNode:
         """Return the node of the table, which shows the id of the planned snapshot.
 
-        For an incremental plan, it shows the range of snapshots whose appended files are planned, with the lines
-        ``appends after 3`` and ``up to 7``.
+        For an incremental plan, it shows the range of snapshots whose appended files are planned: the lines are
+        ``appends after 3`` and ``up to 7`` if 3 is the id of the last snapshot before the range, and 7 that of the last
+        snapshot in it.
         """
         plan = self.plan
         snapshot, appends = plan.state.snapshot, plan.appends
@@ -280,10 +282,11 @@ class _Drawing:
             self.cut(group.parent, group.level, "data-file", cut)
 
     def rest(self, root: _Root) -> None:
-        """Add the last nodes of a root: one for all manifests in ``root.folded``, and the nodes in ``root.cuts``.
+        """Add the last nodes below a manifest list or V4 root manifest.
 
-        The manifests in ``root.folded`` were read, but the drawing has no room for a node for each, so one node shows
-        their number. The nodes in ``root.cuts`` are for manifests that the plan skips.
+        These are one node for all manifests in ``root.folded``, and the nodes in ``root.cuts``. The manifests in
+        ``root.folded`` were read, but the drawing has no room for a node for each, so one node shows their number. The
+        nodes in ``root.cuts`` are for manifests that the plan skips.
         """
         if root.folded:
             kept, files = (sum(getattr(leaf, n) for leaf in root.folded) for n in ("kept_files", "files"))
@@ -295,7 +298,7 @@ class _Drawing:
             self.cut(root.node.id, 2, "data-manifest", cut)
 
     def other_roots(self, folded: Sequence[int]) -> None:
-        """Add one node that represents all append snapshots of an incremental plan without a node of their own.
+        """Add one node that represents all append snapshots that have no node of their own in an incremental plan.
 
         Parameters
         ----------
@@ -307,7 +310,7 @@ class _Drawing:
         within = set(folded)
         files = sum(leaf.files for leaf in self.plan.leaves if leaf.scan in within)
         lines = [f"{opened:,} of {amount(rows, 'manifest')} read"]
-        lines.append(f"in these manifests: {sum(self.read[i] for i in folded):,} of {amount(files, 'file')} read")
+        lines.append(f"in the manifests read: {sum(self.read[i] for i in folded):,} of {amount(files, 'file')} read")
         self.more("table", 1, f"{len(folded):,} more appends", *lines)
 
     def file(self, task: int, record: dict[str, Any], group: _Leaf) -> None:
@@ -320,8 +323,7 @@ class _Drawing:
         record
             The dictionary that `task_records` returns for the file.
         group
-            The manifest, or the V4 root, that lists the file. The new node is drawn below the node of this manifest or
-            root.
+            The manifest, or V4 root manifest, that lists the file. The new node is drawn below its node.
         """
         name = f"file:{task}"
         self.shown[task] = name
@@ -331,7 +333,12 @@ class _Drawing:
         why = record["why"]
         if why is not None:
             gone = record["row_groups"] - record["row_groups_read"]
-            lines += [f"{gone:,} skipped by {why['term']}" if why["term"] else f"{gone:,} skipped", evidence(why)]
+            lines += [
+                f"row groups skipped: {gone:,}; first by {why['term']}"
+                if why["term"]
+                else f"row groups skipped: {gone:,}",
+                evidence(why),
+            ]
             marks = frozenset({"pruned"}) if not record["row_groups_read"] else marks
         path = record["file_path"]
         self.nodes.append(

@@ -41,8 +41,8 @@ _EXPLAINED = 100_000
 _TERMS = 2
 _AT_MOST, _ESTIMATED = "upper limit", "are estimated"
 #: Names of levels (steps of planning) in the waterfall. The key is the name of the same level in the column ``level``
-#: of `skipped_table`. The other two names in that column, ``manifest list`` and ``root manifest``, are not listed here:
-#: `root_level_label` has the name of this level.
+#: of `skipped_table`. One level is missing here: the one that this column calls ``manifest list`` or, for V4, ``root
+#: manifest``. `root_level_label` returns its name in the waterfall.
 _LEVELS = {"leaf manifest": LEAF_LEVEL, "row group": ROW_GROUP_LEVEL}
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
 _UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
@@ -73,7 +73,7 @@ class Waterfall(BarPicture):
 
         - ``level``: the name of the level.
         - ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups``: what remains; null where unknown.
-        - ``known``: where these numbers come from, such as ``counted in the manifests``.
+        - ``known``: where these numbers come from, such as ``counted by reading the manifests``.
         - ``note``: how many manifests, files or row groups are skipped at this level, and because of which conditions
           of the filter, such as ``12 files skipped by id > 9``; for the level of deletes, the number of deletes.
     """
@@ -91,7 +91,7 @@ class Waterfall(BarPicture):
         Columns and rows without content are left out:
 
         - the columns of manifests and of row groups, if their number is 0 or unknown at every level;
-        - the row of the leaf manifests, if the number of manifests is 0 or unknown at every level;
+        - the row of pruning with the leaf manifests, if the number of manifests is 0 or unknown at every level;
         - all rows but the first, if the number of files is known to be 0 at every level.
         """
         records = self.levels.to_pylist()
@@ -111,7 +111,7 @@ class Waterfall(BarPicture):
             rows.append(BarRow(record["level"], record["note"] or "", bars, tooltip))
             before = {u: before[u] if record[u] is None else (record[u], bool(inexact.get(u))) for u in units}
         heads = tuple(u.replace("_", " ") for u in units)
-        return BarChart(self.title, self.description, heads, tuple(rows), "left", "removed at this level")
+        return BarChart(self.title, self.description, heads, tuple(rows), "left", "skipped or deleted in this step")
 
 
 def _bar(unit: str, value: int | None, before: _Measure, inexact: str) -> Bar | None:
@@ -128,11 +128,12 @@ def _bar(unit: str, value: int | None, before: _Measure, inexact: str) -> Bar | 
         The number that remains after the level; None if it is unknown. In this case, the result is None for manifests
         and row groups, and an empty bar with the text ``not known`` for the other units.
     before
-        The number that remains after the previous level, and whether it is inexact. If this number is unknown, both are
-        those of the nearest earlier level with a known number. If there is no such level, the number is None.
+        The number that remains after the previous level, and whether it is inexact. If that number is unknown, the
+        nearest earlier level with a known number is used instead. If there is no such level, the number is None.
     inexact
-        The beginning of the text: ``up to`` if ``value`` is only an upper limit, ``about`` if it is an estimate, each
-        with a space; empty if ``value`` is exact. If ``value`` is 0, ``up to`` is left out, because no number is less.
+        The words before the number in the text, with a space at the end: ``"up to "`` if ``value`` is only an upper
+        limit, ``"about "`` if it is an estimate; ``""`` if it is exact. For the value 0, ``"up to "`` is not shown,
+        because no number is less.
     """
     if value is None:
         return None if unit in _OPTIONAL else Bar(0.0, "not known")
@@ -172,8 +173,8 @@ def _summary(plan: PlannedScan, first: Mapping[str, Any]) -> str:
     Parameters
     ----------
     first
-        The first row of `levels_table`: the numbers of all live files and of their rows and bytes, before any are
-        skipped. For an incremental plan, these are only the appended files.
+        The first row of `levels_table`: how many live files, rows and bytes there are before any are skipped. For an
+        incremental plan, only the appended files count.
     """
     if not plan.roots and plan.appends is None:
         return "the table has no snapshot: there is nothing to read"
@@ -188,20 +189,20 @@ def _summary(plan: PlannedScan, first: Mapping[str, Any]) -> str:
 
 
 def _notes(plan: PlannedScan, levels: pa.Table) -> list[str]:
-    """Return one note per level, such as ``12 files skipped by id > 9; 3 for other reasons``.
+    """Return one note per step of planning, such as ``12 files skipped by id > 9; 3 for other reasons``.
 
-    A note counts the manifests, files or row groups that are skipped at the level, by the term of the filter that
-    excludes them. It shows the two largest of these counts, and the sum of the others. It is empty if nothing is
-    skipped.
+    The steps, also called levels, are the rows of ``levels``. A note counts the manifests, files or row groups that are
+    skipped in its step, separately for each term of the filter (a comparison, such as ``id > 9``) that excludes them.
+    It shows the two largest of these counts, and the sum of the others. It is empty if nothing is skipped.
 
     If the plan skips too many manifests and files to count them by term (more than `_EXPLAINED`), the notes refer to
-    `ScanPlan.skipped` instead. If some manifests could not be read in full, the note of the level ``after pruning
-    data files`` begins with the number of these manifests.
+    `ScanPlan.skipped` instead. If some manifests could not be read in full, the note of the step ``after pruning data
+    files`` begins with the number of these manifests.
 
     Parameters
     ----------
     levels
-        A table of `LEVELS_SCHEMA`.
+        A table of `LEVELS_SCHEMA`: each row shows how many manifests, files, rows and bytes remain after a step.
     """
     notes = _skipped(plan, levels)
     lost = sum(1 for leaf in plan.leaves if leaf.root_row is not None and not leaf.readable)
@@ -244,8 +245,10 @@ def _note(record: Mapping[str, Any]) -> str:
 def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     """Return the numbers for the last level, ``after deletes``, as a dictionary; empty if no delete applies to a file.
 
-    The keys are names of columns of ``levels``. ``rows`` is the number of rows that remain after deletion vectors and
-    position deletes are applied, and ``known`` is a text that states how reliable this number is:
+    A level is a step of planning, such as pruning data files. It has a row in the table of levels, which shows what
+    remains after the step. The keys of the result are names of columns of this table. ``rows`` is the number of rows
+    that remain after deletion vectors and position deletes are applied, and ``known`` is a text that states how
+    reliable this number is:
 
     - ``rows`` is None (unknown) if the plan skips row groups and any rows are deleted, because some of the deleted rows
       may be in the skipped row groups.
@@ -257,7 +260,7 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     Parameters
     ----------
     levels
-        All earlier levels: a table of `LEVELS_SCHEMA` with the additional column ``note``.
+        The earlier levels: a table of `LEVELS_SCHEMA` with the additional column ``note``.
     """
     entries = plan.files.matched.deletes.entries
     if not len(entries):
@@ -292,5 +295,5 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     return {
         "level": "after deletes", "files": last["files"], "bytes": last["bytes"],
         "rows": None if rows is None else max(0, rows), "known": known,
-        "note": f"{note}, for {amount(int(touched.sum()), 'file')}",
+        "note": f"{note}; deletes apply to {amount(int(touched.sum()), 'file')}",
     }  # fmt: skip

@@ -101,7 +101,7 @@ def test_of_another_snapshot_files_are_not_there(layout: str) -> None:
 def test_a_summary_counts() -> None:
     table = lab.filled("v2")
     same = table.plan("region = 'a'").compare(table.plan("region = 'a'"))
-    assert same.summary == "Both plans have the same settings and table state. They read the same 5 data files."
+    assert same.summary == "Both plans have the same settings and table state. They read the same files: 5 data files."
     assert len(same.differences) == len(same.alone) == 0
     apart = table.plan("region = 'a'").compare(table.plan("region = 'b' and id > 20"))
     assert "They have no data file in common: plan a reads 5, plan b 3." in apart.summary

@@ -55,7 +55,7 @@ def test_folds_say_the_rows_and_bytes_that_they_hold() -> None:
     assert len(folds) == 5
     rows = [int(m[1]) for n in folds if (m := re.search(r"(\d+) rows", n.lines[-1]))]
     assert sum(rows) == plan.skipped["rows"].sum() == 50
-    assert folds[0].lines[1] == "bounds: id is 40 to 49 in the first one skipped; 2 other ranges not shown"
+    assert folds[0].lines[1] == "bounds: id is 40 to 49 in the first of these; 2 other ranges not shown"
 
 
 def test_a_null_a_range_and_one_value_of_a_partition_are_described() -> None:
@@ -162,7 +162,7 @@ def test_many_appends_are_folded() -> None:
     (rest,) = [n for n in scene.nodes if n.parent == "table" and n.kind == "more"]
     assert (rest.label, rest.lines) == (
         "10 more appends",
-        ("10 of 10 manifests read", "in these manifests: 6 of 10 files read"),
+        ("10 of 10 manifests read", "in the manifests read: 6 of 10 files read"),
     )
     whole = plan.tree(max_nodes=ROOMY).scene()
     assert [n.lines[0] for n in whole.nodes if n.kind == "manifest-list"] == [
