@@ -80,6 +80,7 @@ from iceexplore.metadata.values._decode import decode_values
 from iceexplore.metadata.values._defaults import default_from_json, default_to_json
 from iceexplore.metadata.values._encode import encode_values
 from iceexplore.metadata.values._human import format_value
+from iceexplore.metadata.values._incremented import incremented
 from iceexplore.metadata.values._points import point_of
 from iceexplore.metadata.values._single_value import decode_value, encode_value
 from iceexplore.metadata.values._stored_integers import integers_of
@@ -155,6 +156,7 @@ __all__ = [
     "has_nanosecond_timestamps",
     "human_value",
     "in_order",
+    "incremented",
     "integers_of",
     "is_known_transform",
     "is_known_type",

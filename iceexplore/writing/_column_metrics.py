@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyColumn, AnyScalar, PlainValue, build
+from iceexplore.arrow import AnyArray, AnyColumn, AnyScalar, build
 from iceexplore.arrow import compute as pc
 from iceexplore.manifests import stats_type
 from iceexplore.metadata import (
@@ -21,6 +21,7 @@ from iceexplore.metadata import (
     TableMetadata,
     Type,
     arrow_type,
+    incremented,
     parse_transform,
     type_base,
 )
@@ -141,24 +142,12 @@ def truncate_upper(values: AnyArray, length: int) -> AnyArray:
     if pc.all(pc.fill_null(pc.equal(cut, values), True)).as_py():
         return values
     encoded = values.dictionary_encode()
-    raised = [None if v is None or len(v) <= length else _raised(v[:length]) for v in encoded.dictionary.to_pylist()]
+    raised = [
+        None if v is None or len(v) <= length else incremented(v[:length]) for v in encoded.dictionary.to_pylist()
+    ]
     short = [v if v is not None and len(v) <= length else r
              for v, r in zip(encoded.dictionary.to_pylist(), raised, strict=True)]  # fmt: skip
     return build.array(short, values.type).take(encoded.indices)
-
-
-def _raised(value: PlainValue) -> PlainValue:
-    """Return a value, no longer than this prefix, that is above all values with the prefix; None if there is none."""
-    if isinstance(value, bytes):
-        for i in range(len(value) - 1, -1, -1):
-            if value[i] < 0xFF:
-                return value[:i] + bytes([value[i] + 1])
-        return None
-    for i in range(len(value) - 1, -1, -1):
-        code = ord(value[i]) + 1
-        if code <= 0x10FFFF:
-            return value[:i] + chr(0xE000 if 0xD800 <= code <= 0xDFFF else code)
-    return None
 
 
 def bounds_of(column: StatColumn, values: AnyColumn) -> tuple[AnyScalar, AnyScalar, int | None]:

@@ -123,7 +123,11 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
             unit="data and delete files",
             statements=(call("rewrite_data_files", table, options=options(delete_file_threshold=1)),),
             assumes="bytes are proportional to rows; a row that two delete files remove counts as two rows"
-            + ("; the bytes of rows that equality deletes remove are unknown and not subtracted" if equality else ""),
+            + (
+                "; the bytes of rows that equality deletes remove are unknown, so the estimate still includes them"
+                if equality
+                else ""
+            ),
         )
     elif positions > 1:
         merged = int(touched.sum()) if vectors else len(np.unique(partition_codes(tasks.files)[touched]))
@@ -185,5 +189,5 @@ def scattered_manifests(
         Reading(needed, round(length * needed / read)),
         unit="manifests",
         statements=(call("rewrite_manifests", table),),
-        assumes="the number of manifests stays the same; files of one partition are in the same manifest",
+        assumes="the rewrite keeps the number of manifests, and puts all files of a partition into the same manifest",
     )

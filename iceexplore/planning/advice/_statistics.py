@@ -12,6 +12,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Predicate
 from iceexplore.graph import amount, human_bytes, percent
 from iceexplore.manifests import EntryBatch
+from iceexplore.metadata import incremented
 from iceexplore.planning.advice._axis import cut_length
 from iceexplore.planning.advice._spread import Mask, Reading
 from iceexplore.planning.advice._suggestion import Suggestion, call, options, set_property
@@ -132,12 +133,12 @@ def cut_bounds(
             # Find the files with a bound that truncation made useless for the literal in the filter. `head` is the
             # literal, truncated like the bounds: ``abcd`` for ``abcdefgh``. If the lowest value in a file begins with
             # `head`, its lower bound is `head`. If the highest value begins with `head` and is longer, its upper bound
-            # is `following`: `head` with the last character incremented, ``abce``. Neither bound shows whether this
-            # lowest or highest value is below or above the literal. Two characters cannot be incremented: U+10FFFF,
-            # the highest code point, and U+D7FF, because the next code point is a surrogate, which no text can contain.
-            # If `head` ends with one of them, compare upper bounds with `head` itself.
-            following = head[:-1] + chr(min(ord(head[-1]) + 1, 0x10FFFF)) if ord(head[-1]) != 0xD7FF else head
-            hit |= _mask(pc.or_kleene(pc.equal(lower, head), pc.equal(upper, following)))
+            # is `head` with the last character incremented: ``abce``. Neither bound shows whether this lowest or
+            # highest value is below or above the literal.
+            hit |= _mask(pc.equal(lower, head))
+            following = incremented(head)
+            if following is not None:
+                hit |= _mask(pc.equal(upper, following))
     hit &= kept
     if not hit.any():
         return

@@ -233,9 +233,9 @@ class DeleteIndex:
     def of_partition(self) -> Mask:
         """Return a mask of `found`: True for position delete files that may apply to several data files.
 
-        A delete file may do so if it has no ``referenced_file``, and the lower and the upper bound of its column
-        ``file_path`` are missing or differ. If the bounds are equal, it usually contains deletes of only one data file,
-        the one at this location. But if none of `files` has this location, the bounds may be truncated to the common
+        Such a delete file has no ``referenced_file`` (spec: ``referenced_data_file``), and the bounds of its column
+        ``file_path`` are missing or differ. If the bounds are equal, they usually are the location of the only data
+        file that it applies to. But if none of `files` has this location, the bounds may be truncated to the common
         beginning of several locations, so the mask is True then, too.
         """
         lost = self.found.by_bounds.copy()

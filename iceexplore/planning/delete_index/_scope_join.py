@@ -26,11 +26,12 @@ _AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Pairs of a data file and a delete that may apply to it: the deletes of each data file are one slice of `order`.
+    """Pairs of a data file and a delete that may apply to it, stored as slices of one array of row numbers.
 
-    Slice ``i`` is ``order[start[i]:stop[i]]``; it is empty if ``stop[i] <= start[i]``. Usually, it has the row numbers
-    of the deletes of data file ``i``. The second result of `Scope.overlapping` is the other way round: there, slice
-    ``i`` has the row numbers of the data files of the delete ``Scope.deletes[i]``.
+    Slice ``i`` is ``order[start[i]:stop[i]]``; it is empty if ``stop[i] <= start[i]``. Usually, there is one slice per
+    data file: slice ``i`` belongs to the data file with the row number ``i``, and has the row numbers of its deletes.
+    In the second result of `Scope.overlapping`, there is one slice per delete instead: slice ``i`` belongs to the
+    delete with the row number ``Scope.deletes[i]``, and has the row numbers of its data files.
 
     Attributes
     ----------

@@ -90,11 +90,11 @@ class Clustering:
             for row in build.to_pylist(self.columns)
         ]  # fmt: skip
         names = [
-            "column", "files with bounds", "files per value (average depth)", "files per value (max depth)",
+            "column", "files with bounds", "average depth (files per value)", "max depth (files per value)",
             "average overlaps",
         ]  # fmt: skip
         names += [] if self._whole else [
-            "files per value within partitions (average depth)", "files per value within partitions (max depth)",
+            "average depth within partitions", "max depth within partitions",
         ]  # fmt: skip
         right = frozenset(range(1, len(names)))
         return CardTable("Clustering", tuple(names), tuple(rows), code=frozenset({0}), right=right)

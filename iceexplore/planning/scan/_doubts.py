@@ -171,7 +171,8 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
             continue
         if place in roots:
             # If `concern_of` returns ``filters``, the problem is in a value that is used only to prune, such as a
-            # partition summary in the root. If no manifest was pruned, such a value does not affect the plan.
+            # partition summary in the manifest list (V4: metrics in the root manifest). If no manifest was pruned, such
+            # a value does not affect the plan.
             if pruned or concern_of(item.code, item.field, item.severity) != "filters":
                 out.append(item)
         elif item.code == "file-twice" and place not in manifests:

@@ -60,7 +60,7 @@ def test_partitions_are_measured_apart(lab: ix.Lab) -> None:
     assert (rows["k"]["constant"], rows["k"]["max_depth"]) == (6, 3)
     assert rows["s.x"]["constant"] == 6
     assert len(found.to_pandas()) == 4
-    name = "files per value within partitions (average depth)"
+    name = "average depth within partitions"
     assert name in repr(found) and name in found._repr_html_()
 
 
