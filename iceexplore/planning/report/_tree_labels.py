@@ -90,7 +90,7 @@ def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[st
     if len(scan.rows):
         lines.append(f"{len(scan.kept):,} of {amount(len(scan.rows), 'manifest')} read")
     if own is not None and own.files:
-        lines.append(f"in no leaf manifest: {own.kept_files:,} of {amount(own.files, 'file')} read")
+        lines.append(f"in the root itself: {own.kept_files:,} of {amount(own.files, 'file')} read")
     if any(p.severity == "error" for p in scan.root.problems):
         lines.append("only partly readable")
     return tuple(lines) if lines else ("no data files",)

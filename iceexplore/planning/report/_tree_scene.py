@@ -334,7 +334,7 @@ class _Drawing:
         if why is not None:
             gone = record["row_groups"] - record["row_groups_read"]
             lines += [
-                f"row groups skipped: {gone:,}; first by {why['term']}"
+                f"row groups skipped: {gone:,}; the first by {why['term']}"
                 if why["term"]
                 else f"row groups skipped: {gone:,}",
                 evidence(why),
