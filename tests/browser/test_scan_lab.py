@@ -55,7 +55,7 @@ def test_by_mouse(notebook: Any, tmp_path: Path) -> None:
     assert lab(page).locator("h3").inner_text().startswith("Reads 2 of 12 data files")
     funnel = lab(page).locator(".ice-scan-answer > ul")
     levels = [" ".join(text.split()) for text in funnel.locator("li").all_inner_texts()]
-    assert levels[1] == "After the manifest list 6 files 16.9 KiB · 1 manifest"
+    assert levels[1] == "After pruning manifests 6 files 16.9 KiB · 1 manifest"
     assert len(levels) == lab(page).locator(".ice-bars").count() == 4
     assert funnel.bounding_box()["height"] <= 60
 
