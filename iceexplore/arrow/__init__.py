@@ -8,6 +8,7 @@ pyarrow from ``pyarrow-stubs``.
 
 from iceexplore.arrow import build, compute
 from iceexplore.arrow._join import join_texts
+from iceexplore.arrow._plain import plain_value
 from iceexplore.arrow._types import (
     AnyArray,
     AnyChunkedArray,
@@ -57,4 +58,5 @@ __all__ = [
     "build",
     "compute",
     "join_texts",
+    "plain_value",
 ]

@@ -7,10 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import AnyArray, build, plain_value
 from iceexplore.arrow import compute as pc
 from iceexplore.graph.tree._nodes import json_safe
-from iceexplore.graph.tree._ranges import plain
 from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import PartitionSpec, TableMetadata, parse_transform, result_type
 
@@ -71,7 +70,7 @@ def _of_spec(
         # JSON may have lone surrogates, which Arrow cannot hold.
         name = str(json_safe(field.name))
         for value in encoded.dictionary:
-            one = plain(value) if value.is_valid else None
+            one = plain_value(value) if value.is_valid else None
             key = repr(one)  # 0.0 and -0.0 are equal, and have different texts
             if key not in mine:
                 mine[key] = f"{name}={transform.to_human_string(kind, one)}"

@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyChunkedArray, AnyColumn, build
+from iceexplore.arrow import AnyArray, AnyChunkedArray, AnyColumn, build, plain_value
 from iceexplore.arrow import compute as pc
 from iceexplore.graph._diff import by_location
 from iceexplore.graph._root import FILES, Removals, bools, live_manifests
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import travel
-from iceexplore.graph.tree._ranges import plain
 from iceexplore.manifests import ContentType, Manifest, Status, live, whole
 from iceexplore.metadata import TableMetadata, Type, human_value, in_order, parse_transform, result_type
 
@@ -498,7 +497,7 @@ class _Tuples:
         out = []
         for field_id, name, kind, transform in self._fields.get(int(self._specs[row]), ()):
             column = self._columns.get(field_id)
-            value = None if column is None else plain(column[row])
+            value = None if column is None else plain_value(column[row])
             out.append(f"{name}={human_value(kind, transform, value)}")
         return ", ".join(out)
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray
+from iceexplore.arrow import AnyArray, plain_value
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem
 from iceexplore.graph._root import FILES, Removals, Removed, bools, direct_places, live_manifests
@@ -27,7 +27,7 @@ from iceexplore.graph.tree._labels import (
     name,
 )
 from iceexplore.graph.tree._nodes import TreeNode
-from iceexplore.graph.tree._ranges import partition_ranges, plain, range_text
+from iceexplore.graph.tree._ranges import partition_ranges, range_text
 from iceexplore.manifests import ContentType, Manifest, Status, whole
 from iceexplore.metadata import PartitionSpec, Snapshot, Type, human_value, parse_transform, result_type
 from iceexplore.render import Mark
@@ -305,7 +305,7 @@ class EntryNodes:
                 part = next((p for p in spec.fields if str(p.field_id) == f.name), None) if spec else None
                 if part is None or parse_transform(part.transform).is_void:
                     continue
-                value = plain(column[i]) if taken[i].is_valid else None
+                value = plain_value(column[i]) if taken[i].is_valid else None
                 text[part.name] = human_value(self._result_type(part.transform, part.source_ids), part.transform, value)
                 values[i][f.name] = value
         return out, [self._partition_key(record, found) for record, found in zip(records, values, strict=True)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyScalar, PlainValue, build
+from iceexplore.arrow import AnyArray, build, plain_value
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import (
     Expression,
@@ -21,7 +21,7 @@ from iceexplore.metadata import (
     result_type,
 )
 
-__all__ = ["partition_ranges", "plain", "range_text", "stats_id"]
+__all__ = ["partition_ranges", "range_text", "stats_id"]
 
 
 def partition_ranges(
@@ -79,7 +79,9 @@ def _aggregated(
     nans = build.to_pylist(stats.nan_count.take(rows))
     out: list[dict[str, Any] | None] = []
     for i in range(len(rows)):
-        lower, upper = (human_value(kind, field.transform, plain(b[i])) if b[i].is_valid else None for b in bounds)
+        lower, upper = (
+            human_value(kind, field.transform, plain_value(b[i])) if b[i].is_valid else None for b in bounds
+        )
         known = lower is not None or upper is not None or nulls[i] is not None or nans[i] is not None
         out.append(
             {
@@ -115,7 +117,7 @@ def _summaries(record: Mapping[str, Any], metadata: TableMetadata, columns: Mapp
         raw = [summary["lower_bound"], summary["upper_bound"]]
         values, _ = decode_values(kind, pa.array(raw, pa.binary()))
         lower, upper = (
-            None if b is None else human_value(kind, field.transform, plain(v))
+            None if b is None else human_value(kind, field.transform, plain_value(v))
             for b, v in zip(raw, values, strict=True)
         )
         out.append(
@@ -137,11 +139,3 @@ def range_text(summary: Mapping[str, Any]) -> str:
     if lower is None and upper is None:
         return f"{summary['name']}={'null' if nulls else '?'}"
     return f"{summary['name']}={lower}{nulls}" if lower == upper else f"{summary['name']} {lower} – {upper}{nulls}"
-
-
-def plain(value: AnyScalar) -> PlainValue:
-    """Return the scalar as a Python value; the stored number for dates outside Python's calendar."""
-    try:
-        return value.as_py()
-    except (ValueError, OverflowError):
-        return cast(Any, value).value

@@ -13,7 +13,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyColumn, AnyScalar, PlainValue
+from iceexplore.arrow import AnyArray, AnyColumn, PlainValue, plain_value
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, nearest
 from iceexplore.expressions import read_date, read_time, read_timestamp
@@ -32,7 +32,7 @@ from iceexplore.metadata import (
     type_base,
 )
 
-__all__ = ["PartitionColumn", "partition_columns", "partition_keys", "plain_value", "tuples_of", "typed_values"]
+__all__ = ["PartitionColumn", "partition_columns", "partition_keys", "tuples_of", "typed_values"]
 
 
 @dataclass(frozen=True)
@@ -302,18 +302,6 @@ def partition_keys(
     return frozenset(
         (row["spec"], json.dumps([_comparable(row.get(name)) for name in fields.get(row["spec"], ())])) for row in rows
     )
-
-
-def plain_value(value: AnyScalar) -> PlainValue:
-    """Convert an Arrow scalar to a Python value.
-
-    A date or timestamp that Python cannot represent, such as one after the year 9999, becomes the number that Iceberg
-    stores.
-    """
-    try:
-        return value.as_py()
-    except (ValueError, OverflowError):  # Python cannot represent this date or time
-        return cast(pa.TimestampScalar, value).value
 
 
 def _comparable(value: PlainValue) -> PlainValue:

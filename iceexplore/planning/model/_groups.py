@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyDictionaryArray, build
+from iceexplore.arrow import AnyArray, AnyDictionaryArray, build, plain_value
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, format_ms, human_bytes
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import TableMetadata, Type, format_spec, human_value
-from iceexplore.planning.evaluators._partition_values import partition_columns, plain_value
+from iceexplore.planning.evaluators._partition_values import partition_columns
 
 __all__ = ["GROUPINGS", "Groups", "counted", "partition_codes", "partition_texts"]
 
